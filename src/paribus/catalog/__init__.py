@@ -1,0 +1,49 @@
+"""The catalog: systems, hardware, tasks, prompts, pairs and the plan made of them."""
+
+from paribus.catalog.hardware import Card, HardwareFile, Speeds, Variant
+from paribus.catalog.load import Catalog, Pair, PairsFile, matches
+from paribus.catalog.models import Decoder, EngineUse, ModelFile, Precision, Sampling, Scalar, Spec, System, Weights
+from paribus.catalog.plan import Candidate, Job, Plan, PlannedMeasure, PlannedRun, Race, Totals, Verdict
+from paribus.catalog.prompts import Check, PromptLine, SetPrompt, prompts_hash, read_prompt_set, read_prompts
+from paribus.catalog.reading import read_yaml
+from paribus.catalog.tasks import KINDS, QualityTask, Scale, Scenario, TaskData
+
+__all__ = [
+    "KINDS",
+    "Candidate",
+    "Card",
+    "Catalog",
+    "Check",
+    "Decoder",
+    "EngineUse",
+    "HardwareFile",
+    "Job",
+    "ModelFile",
+    "Pair",
+    "PairsFile",
+    "Plan",
+    "PlannedMeasure",
+    "PlannedRun",
+    "Precision",
+    "PromptLine",
+    "QualityTask",
+    "Race",
+    "Sampling",
+    "Scalar",
+    "Scale",
+    "Scenario",
+    "SetPrompt",
+    "Spec",
+    "Speeds",
+    "System",
+    "TaskData",
+    "Totals",
+    "Variant",
+    "Verdict",
+    "Weights",
+    "matches",
+    "prompts_hash",
+    "read_prompt_set",
+    "read_prompts",
+    "read_yaml",
+]

@@ -1,0 +1,100 @@
+"""The protocol as data: speed scenarios and scales (`tasks/speed/`), quality tasks (`tasks/quality/`)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from paribus.catalog.models import Sha256, SlugName, Spec
+
+Length = Literal["short", "long"]
+KINDS = ("chat", "code", "maths", "json", "long-input", "infill", "tools")
+"""The seven kinds of text. `infill` holds infilling and translation."""
+
+
+class Scale(Spec):
+    """How much is measured. `prompts` per kind and length (null: all); windows in seconds.
+
+    `requests_16` bounds the requests of a scenario at 16 (null: as many as the window takes).
+    `warm_up_blocks` bounds the warm-up (blocks of one request per active number).
+    """
+
+    scale: SlugName
+    starts: int = Field(ge=1)
+    prompts: int | None = Field(default=None, ge=1)
+    requests_16: int | None = Field(default=None, ge=1)
+    window_s: float = Field(gt=0)
+    window_completions: int = Field(ge=0)
+    """The window holds at least this many completions a request slot (PROTOCOL: 20)."""
+    caps: dict[Length, int] | None = None
+    """Caps in the model's tokens in place of the scenario's."""
+    warm_up_blocks: int = Field(ge=1)
+    race_prompts: int | None = Field(default=None, ge=1)
+    quality_items: int | None = Field(default=None, ge=1)
+    quality_repeats: int | None = Field(default=None, ge=1)
+    quality_cap: int | None = Field(default=None, ge=1)
+    preliminary: bool = True
+    committed: bool = True
+    """False: results go to `build/demo-results/`, not to `results/`."""
+
+
+class Scenario(Spec):
+    """One speed scenario: `tasks/speed/<id>.yaml`."""
+
+    scenario: SlugName
+    title: str
+    requests: int = Field(ge=1)
+    length: Length
+    thinking: bool = False
+    cap: int = Field(ge=1)
+    prompts: SlugName
+    """Name of the prompt set: a file `tasks/speed/prompts/<name>.jsonl`."""
+    split: Literal["measured", "tuning"] = "measured"
+    prefix_caching: bool = False
+    headline: bool = True
+    race: bool = False
+    """A race on tuning prompts between decoders (its verdict picks the decoder measured in `picks_for`)."""
+    picks_for: list[SlugName] = []
+    synthetic: bool = False
+
+
+class TaskData(Spec):
+    """Where a task's items come from: shipped (`file` below `tasks/quality/`), `PARIBUS_DATA`, or the hub.
+
+    `fields` are the canonical fields hashed (NFC, items sorted by id); `items_hash` the expected hash of all items.
+    """
+
+    file: str | None = None
+    local: list[str] = []
+    """File names looked for below `PARIBUS_DATA`."""
+    hub: str | None = None
+    revision: str | None = None
+    id_field: str = "id"
+    fields: list[str] = Field(min_length=1)
+    items_hash: Sha256 | None = None
+    count: int = Field(ge=1)
+
+
+class QualityTask(Spec):
+    """One quality evaluation: `tasks/quality/<id>.yaml`."""
+
+    task: SlugName
+    title: str
+    family: Literal["aime", "mmlu-pro", "livecodebench", "tau2"]
+    version: str
+    data: TaskData
+    repeats: int = Field(ge=1)
+    cap: int | None = None
+    """Token cap; null: the model card's."""
+    concurrency: int = Field(default=16, ge=1)
+    scorer: str
+    stand_in: bool = False
+    sandbox: bool = False
+    settings: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _one_source(self) -> QualityTask:
+        if self.data.file is None and not self.data.local and self.data.hub is None:
+            raise ValueError("data needs a file, local names or a hub repository")
+        return self

@@ -1,0 +1,37 @@
+"""Conditions: the vocabulary of the whole product. Names, paths, hashes, flags, manifests, errors."""
+
+from paribus.conditions.errors import CheckFailed, EnvironmentFault, ParibusError, UsageError
+from paribus.conditions.flags import FLAGS, Flag, FlagKind, flag
+from paribus.conditions.hashing import canonical, conditions_hash, figure_id, hash12, run_id, sha256_file
+from paribus.conditions.manifest import FileEntry, Manifest, Timings
+from paribus.conditions.naming import RunPath, SystemName, inside, is_slug, slug, start_number
+from paribus.conditions.registry import CONDITIONS, Condition, differences
+
+__all__ = [
+    "CONDITIONS",
+    "FLAGS",
+    "CheckFailed",
+    "Condition",
+    "EnvironmentFault",
+    "FileEntry",
+    "Flag",
+    "FlagKind",
+    "Manifest",
+    "ParibusError",
+    "RunPath",
+    "SystemName",
+    "Timings",
+    "UsageError",
+    "canonical",
+    "conditions_hash",
+    "differences",
+    "figure_id",
+    "flag",
+    "hash12",
+    "inside",
+    "is_slug",
+    "run_id",
+    "sha256_file",
+    "slug",
+    "start_number",
+]

@@ -1,0 +1,188 @@
+"""Flags: what a reader must know about a number before trusting it. One table; ids are permanent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Severity = Literal["note", "warning", "invalid"]
+
+
+@dataclass(frozen=True)
+class FlagKind:
+    """One kind of flag.
+
+    `severity`: note (shown), warning (shown, ranked), invalid (not ranked). `rule`: when it is set.
+    `sentence`: what the reader sees; `{detail}` is filled in by whoever sets it.
+    """
+
+    id: str
+    severity: Severity
+    rule: str
+    sentence: str
+
+
+class Flag(BaseModel):
+    """A flag on one start or run, as stored in `summary.json`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    severity: Severity
+    text: str
+
+
+def _table(*kinds: FlagKind) -> dict[str, FlagKind]:
+    return {kind.id: kind for kind in kinds}
+
+
+FLAGS = _table(
+    FlagKind(
+        "client_bound",
+        "invalid",
+        "the client's p99 scheduling lag is over 1% of the median stall or over 5% of the TTFT (warning on cpu)",
+        "The load generator was too slow for this engine: {detail}.",
+    ),
+    FlagKind(
+        "busy", "warning", "other processes' CPU and stolen time over 5%", "The machine was busy elsewhere: {detail}."
+    ),
+    FlagKind(
+        "throttled",
+        "invalid",
+        "SM clock under 95% of the window's median for over 5% of it, with a reason bit other than idle "
+        "(power cap alone: note)",
+        "The card was throttled: {detail}.",
+    ),
+    FlagKind("late", "warning", "p99 lateness over 1% of the median e2e", "Requests left late: {detail}."),
+    FlagKind(
+        "cached",
+        "invalid",
+        "the engine reports cached prompt tokens in a headline scenario",
+        "Parts of prompts came from a cache: {detail}.",
+    ),
+    FlagKind(
+        "synthetic",
+        "invalid",
+        "random prompts, ignored end of sequence, pinned steps or faked acceptance",
+        "Synthetic load, not natural text: {detail}.",
+    ),
+    FlagKind(
+        "usage_mismatch",
+        "invalid",
+        "usage and the text disagree by more than max(8, 2%) tokens on sums",
+        "The engine's token count does not match its text: {detail}.",
+    ),
+    FlagKind(
+        "usage_missing", "note", "the engine sent no usage", "No usage from the engine; tokens counted by {detail}."
+    ),
+    FlagKind(
+        "hidden_tokens",
+        "warning",
+        "a hosted API bills more tokens than it delivers",
+        "More tokens billed than delivered: {detail}.",
+    ),
+    FlagKind(
+        "degenerate",
+        "invalid",
+        "more than 2% of the answers are loops (warning on cpu)",
+        "Answers that loop: {detail}.",
+    ),
+    FlagKind("failures", "invalid", "more than 1% of the requests failed", "Requests failed: {detail}."),
+    FlagKind(
+        "capped",
+        "note",
+        "more than 5% of the answers were cut by the cap: no figure that needs whole answers",
+        "Answers cut by the token cap: {detail}.",
+    ),
+    FlagKind(
+        "not_stationary",
+        "warning",
+        "two successive warm-up blocks never came within 2%",
+        "The warm-up had not settled: {detail}.",
+    ),
+    FlagKind(
+        "short_window",
+        "warning",
+        "the window is shorter than the scale asks for or holds fewer completions",
+        "The steady window is short: {detail}.",
+    ),
+    FlagKind(
+        "admits",
+        "invalid",
+        "10th percentile of the running gauge below requests - 1",
+        "The engine admits fewer requests than asked: {detail}.",
+    ),
+    FlagKind(
+        "sampler_mismatch",
+        "invalid",
+        "a diffusion model's fingerprint is beyond 5% of the reference",
+        "The sampler is not the reference's: {detail}.",
+    ),
+    FlagKind(
+        "sampler_unverified",
+        "note",
+        "a diffusion engine without pass counters",
+        "The sampler could not be verified: {detail}.",
+    ),
+    FlagKind(
+        "sampling_left_out",
+        "note",
+        "sampling fields that the engine does not accept",
+        "Sampling fields left out: {detail}.",
+    ),
+    FlagKind(
+        "preliminary",
+        "note",
+        "scale below full",
+        "Preliminary: measured at the {detail} scale, too small for a ranking.",
+    ),
+    FlagKind("limited", "note", "three or four starts at full scale", "Limited: {detail} starts."),
+    FlagKind("partial", "note", "a subset of a quality task", "A part of the task only: {detail}."),
+    FlagKind(
+        "stand_in",
+        "note",
+        "a smoke task of our own in place of the public one",
+        "A stand-in written for this project, not the public benchmark: {detail}.",
+    ),
+    FlagKind(
+        "possibly_seen",
+        "warning",
+        "items older than the model",
+        "The model may have seen these items in training: {detail}.",
+    ),
+    FlagKind(
+        "cached_answers",
+        "invalid",
+        "the same answer to different prompts",
+        "The same answer came for different prompts: {detail}.",
+    ),
+    FlagKind("no_done", "note", "a stream ended without [DONE]", "Streams ended without [DONE]: {detail}."),
+    FlagKind(
+        "revised",
+        "note",
+        "text was replaced after it was shown",
+        "Text was revised after it was shown; only the final form counts: {detail}.",
+    ),
+    FlagKind(
+        "energy_disagrees",
+        "warning",
+        "energy counter and power integral differ by more than 5%",
+        "No energy figure: {detail}.",
+    ),
+    FlagKind(
+        "counters_disagree",
+        "warning",
+        "the engine's own count of tokens differs by more than 1%",
+        "The engine's counters disagree: {detail}.",
+    ),
+)
+
+
+def flag(id: str, detail: str = "", severity: Severity | None = None) -> Flag:
+    """A flag of the table with its detail filled in; `severity` where a rule weakens or strengthens it."""
+    kind = FLAGS[id]
+    return Flag(
+        id=id, severity=severity or kind.severity, text=kind.sentence.replace("{detail}", detail or "no detail")
+    )

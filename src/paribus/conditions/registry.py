@@ -1,0 +1,108 @@
+"""Conditions: every fact that could change a number. One table: how it is known, what it gates, how it reads.
+
+A condition is *declared* (known before: from the catalog, the tasks, the configuration) or *observed* (read from the
+machine or the running engine). `gates` says what a difference does to a comparison (PROTOCOL section 5):
+
+- `always`: two runs that differ in it are never compared;
+- `subject`: compared only when it is declared the subject, and then named in the sentence;
+- `shown`: printed, never gating.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+How = Literal["declared", "observed"]
+Gate = Literal["always", "subject", "shown"]
+Strip = Literal[
+    "card", "model", "engine", "decoder", "requests", "answers", "prompts", "sampling", "date", "trials", "flags", ""
+]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition: its name (a key of a manifest), unit, gate, and the words in the conditions strip."""
+
+    name: str
+    how: How
+    gates: Gate
+    strip: Strip
+    label: str
+    unit: str = ""
+
+    def reads(self, value: Any) -> str:
+        """How the value reads in a sentence; an unknown value says so."""
+        if value is None:
+            return f"{self.label}: not disclosed"
+        if isinstance(value, bool):
+            return f"{self.label} {'on' if value else 'off'}"
+        text = f"{value:,}" if isinstance(value, int) else str(value)
+        return f"{self.label} {text}{' ' + self.unit if self.unit else ''}".strip()
+
+
+def _table(*conditions: Condition) -> dict[str, Condition]:
+    return {condition.name: condition for condition in conditions}
+
+
+CONDITIONS = _table(
+    # What was run: declared by the catalog.
+    Condition("edition", "declared", "always", "", "edition"),
+    Condition("protocol", "declared", "always", "", "protocol version"),
+    Condition("hardware", "declared", "always", "card", "hardware profile"),
+    Condition("model", "declared", "subject", "model", "model"),
+    Condition("weights", "declared", "subject", "model", "weights"),
+    Condition("precision", "declared", "always", "model", "precision"),
+    Condition("thinking", "declared", "always", "model", "thinking"),
+    Condition("kind", "declared", "subject", "model", "kind of model"),
+    Condition("engine", "declared", "subject", "engine", "engine"),
+    Condition("engine_build", "declared", "subject", "engine", "engine build"),
+    Condition("decoder", "declared", "subject", "decoder", "decoder"),
+    Condition("decoder_parameters", "declared", "subject", "decoder", "decoder parameters"),
+    Condition("acceptance_method", "declared", "always", "decoder", "acceptance method"),
+    Condition("lossy", "declared", "subject", "decoder", "denoising and other lossy settings"),
+    Condition("launch", "declared", "subject", "", "launch settings"),
+    Condition("prefix_caching", "declared", "subject", "", "prefix caching"),
+    Condition("scenario", "declared", "always", "requests", "scenario"),
+    Condition("requests_at_once", "declared", "always", "requests", "requests at once"),
+    Condition("cap", "declared", "always", "answers", "answers up to", "tokens"),
+    Condition("prompts", "declared", "always", "prompts", "prompt set"),
+    Condition("prompts_hash", "declared", "always", "prompts", "prompts"),
+    Condition("sampling_profile", "declared", "always", "sampling", "sampling"),
+    Condition("sampling", "declared", "shown", "sampling", "sampling values"),
+    Condition("scale", "declared", "always", "trials", "scale"),
+    Condition("starts", "declared", "shown", "trials", "starts"),
+    Condition("window", "declared", "always", "trials", "steady window of at least", "s"),
+    Condition("task", "declared", "always", "prompts", "task"),
+    Condition("repeats", "declared", "always", "trials", "repeats"),
+    Condition("items_hash", "declared", "always", "prompts", "items"),
+    Condition("scorer", "declared", "always", "", "scorer"),
+    Condition("user_simulator", "declared", "always", "", "user simulator"),
+    # What was found: observed on the machine and the running engine.
+    Condition("card", "observed", "always", "card", "card"),
+    Condition("card_count", "observed", "always", "card", "cards"),
+    Condition("power_limit_w", "observed", "always", "card", "power limit", "W"),
+    Condition("clock_state", "observed", "always", "card", "clocks"),
+    Condition("cpu", "observed", "subject", "card", "CPU"),
+    Condition("cpu_count", "observed", "subject", "card", "CPU cores"),
+    Condition("memory_gb", "observed", "subject", "card", "memory", "GB"),
+    Condition("driver", "observed", "subject", "engine", "driver"),
+    Condition("os", "observed", "shown", "", "operating system"),
+    Condition("engine_version", "observed", "subject", "engine", "engine version"),
+    Condition("attention_backend", "observed", "subject", "engine", "attention backend"),
+    Condition("admitted", "observed", "shown", "requests", "requests admitted"),
+    Condition("cached_tokens", "observed", "always", "", "cached prompt tokens"),
+    Condition("streaming_interval", "observed", "always", "", "tokens a streamed piece"),
+    Condition("sampling_accepted", "observed", "always", "sampling", "sampling fields sent"),
+    Condition("tokens_method", "observed", "shown", "", "tokens counted by"),
+    Condition("sampler_fingerprint", "observed", "always", "", "sampler fingerprint"),
+    Condition("energy_scope", "observed", "always", "", "energy scope"),
+    Condition("started_at", "observed", "shown", "date", "measured"),
+    Condition("contributor", "observed", "shown", "", "contributor"),
+    Condition("temperature_c", "observed", "shown", "", "temperature", "C"),
+)
+
+
+def differences(left: dict[str, Any], right: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Names of registered conditions in which two sets differ, with both values. Unknown names are ignored."""
+    return {name: (left.get(name), right.get(name)) for name in CONDITIONS if left.get(name) != right.get(name)}
