@@ -1,0 +1,67 @@
+"""Files that are whole or not there: temporary sibling, fsync, rename, fsync of the folder."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from paribus.conditions import EnvironmentFault
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+@contextmanager
+def disk_faults(path: Path) -> Iterator[None]:
+    """Turn a full, read-only or closed disk into one `EnvironmentFault` that names the place."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise EnvironmentFault(
+                f"the disk that holds {path} is full: free some space and start again, finished work is kept"
+            ) from error
+        if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
+            raise EnvironmentFault(f"can't write {path}: {os.strerror(error.errno or 0).lower()}") from error
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable (a rename is not, until its folder is synced)."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write `data` to `path` so that a reader, a crash or a full disk never meets half of it.
+
+    Missing folders are made. Raises `EnvironmentFault` when the disk is full or can't be written.
+    """
+    with disk_faults(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fchmod(file.fileno(), 0o644)
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """`write_atomic` of indented JSON with a final newline."""
+    write_atomic(path, (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
