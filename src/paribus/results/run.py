@@ -1,0 +1,257 @@
+"""Runs on disk: their types, where they lie, and reading them.
+
+A run's folder holds `start-<k>/` folders and, once sealed, `summary.json` (a `RunSummary`) and `manifest.json`
+(a `RunManifest`, written last). Nothing in it is believed before it has been checked: see `reading`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from paribus.conditions import CheckFailed, Flag, Manifest, RunPath, Timings, UsageError, is_slug, run_id, start_number
+from paribus.conditions.manifest import LICENCE_STATEMENT
+from paribus.quality.summary import QualitySummary
+from paribus.results.reading import parse_model, read_bytes, read_model, shown
+from paribus.speed.summary import SpeedSummary
+
+RESULTS_ROOTS = ("results", "build/demo-results")
+"""Folders below the repository's root that hold runs; the second is never committed."""
+
+RunKind = Literal["speed", "race", "quality"]
+Trust = Literal["self_reported", "audited", "reproduced", "disputed", "unresolved"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class StartRecord(_Frozen):
+    """One start inside a run's summary. `sha256` is its manifest's; `log` chains it to the starts before it."""
+
+    start: int = Field(ge=1)
+    started_at: str
+    ended_at: str
+    sha256: str
+    log: str
+    observed: dict[str, Any]
+    versions: dict[str, str]
+    timings: Timings
+    counters: dict[str, float] = {}
+    contributor: str
+
+
+class RunSummary(_Frozen):
+    """A run's `summary.json`: conditions, starts, and the numbers pooled over them."""
+
+    schema_version: Literal[1] = Field(1, alias="schema")
+    run: str
+    """Path of the run below its results folder."""
+    run_id: str
+    kind: RunKind
+    hardware: str
+    machine: str
+    system: str
+    measure: str
+    n: int
+    origin: Literal["catalog", "endpoint"]
+    declared: dict[str, Any]
+    observed: dict[str, Any]
+    """What all starts share; a registered condition that varies is a list of its values."""
+    hashes: dict[str, str]
+    starts: list[StartRecord]
+    speed: SpeedSummary | None = None
+    quality: QualitySummary | None = None
+    flags: list[Flag]
+    trust: Trust = "self_reported"
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the run may stand in a ranking: from the catalog and without an invalid flag."""
+        return self.origin == "catalog" and all(flag.severity != "invalid" for flag in self.flags)
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """Declared and observed conditions together."""
+        return {**self.observed, **self.declared}
+
+
+class RunManifest(_Frozen):
+    """A run's `manifest.json`: which starts it is made of, the end of their chained log, its summary's sha256."""
+
+    schema_version: Literal[1] = Field(1, alias="schema")
+    run: str
+    run_id: str
+    kind: RunKind
+    starts: list[dict[str, str | int]]
+    """`start`, `sha256` of its manifest and `log`, the chained log after it."""
+    log: str
+    summary_sha256: str
+    hashes: dict[str, str]
+    licence: str = LICENCE_STATEMENT
+
+
+@dataclass(frozen=True)
+class Start:
+    """One start as read from disk. `sha256` is of the manifest's bytes."""
+
+    folder: Path
+    number: int
+    manifest: Manifest
+    sha256: str
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run's place: the results folder it lies in and its path below."""
+
+    results: Path
+    path: RunPath
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return self.results / str(self.path)
+
+    @property
+    def run_id(self) -> str:
+        """The run's permanent id."""
+        return run_id(str(self.path))
+
+    @property
+    def demo(self) -> bool:
+        """Whether it lies in the demo's results folder."""
+        return self.results.name == "demo-results"
+
+
+def find_root(start: Path | None = None) -> Path:
+    """The repository's root: the nearest folder, from `start` upwards, that holds a catalog or results.
+
+    Raises `UsageError` when there is none.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / "tasks").is_dir() or (folder / "systems").is_dir():
+            return folder
+    raise UsageError("this is not a clone of Paribus: go to its folder (the one with Snakefile, systems/ and tasks/)")
+
+
+def find_runs(results: Path) -> list[RunFolder]:
+    """Every folder below `results` that lies where a run lies and has a finished start, in path order. No links."""
+    found = [RunFolder(results, path) for path in _walk(results, 0, ())]
+    return sorted((run for run in found if start_folders(run.folder)), key=lambda run: str(run.path))
+
+
+def find_verdicts(results: Path) -> list[Path]:
+    """Every `race.json` below `results` that lies where one may lie, in path order."""
+    places = [results / str(path) / "race.json" for path in _walk(results, 0, ())]
+    return sorted(path for path in places if path.is_file() and not path.is_symlink())
+
+
+def _walk(folder: Path, depth: int, parts: tuple[str, ...]) -> list[RunPath]:
+    if depth == 5:
+        try:
+            return [RunPath.parse("/".join(parts))]
+        except UsageError:
+            return []
+    if not folder.is_dir():
+        return []
+    children = [c for c in folder.iterdir() if c.is_dir() and not c.is_symlink() and not c.name.startswith(".")]
+    return [path for child in children for path in _walk(child, depth + 1, (*parts, child.name))]
+
+
+def start_folders(folder: Path) -> list[Path]:
+    """The finished starts (their manifest is there) of a run folder, by number."""
+    found = []
+    for child in folder.glob("start-*"):
+        try:
+            number = start_number(child.name)
+        except UsageError:
+            continue
+        if not child.is_symlink() and (child / "manifest.json").is_file():
+            found.append((number, child))
+    return [child for _, child in sorted(found)]
+
+
+def read_start(folder: Path) -> Start:
+    """One start's manifest, checked for its form and against its folder's number."""
+    data = read_bytes(folder, "manifest.json")
+    manifest = parse_model(data, Manifest, shown(folder / "manifest.json"))
+    number = start_number(folder.name) if folder.name.startswith("start-") else manifest.start
+    if manifest.start != number:
+        raise CheckFailed(f"{folder.name}/manifest.json says it is start {manifest.start}")
+    return Start(folder, number, manifest, hashlib.sha256(data).hexdigest())
+
+
+def read_summary(run: RunFolder) -> RunSummary:
+    """A sealed run's summary. Raises `CheckFailed` when it isn't sealed or isn't one."""
+    if not (run.folder / "summary.json").is_file():
+        raise CheckFailed(f"{run.path} is not sealed yet: `paribus seal {run.path}`")
+    summary = read_model(run.folder, "summary.json", RunSummary)
+    if summary.run != str(run.path) or summary.run_id != run.run_id:
+        raise CheckFailed(f"{run.path}/summary.json belongs to another run: {summary.run}")
+    return summary
+
+
+def locate(root: Path, text: str) -> RunFolder:
+    """The run that a person means: a folder (or a file or start in it), a path below a results folder, or a run id.
+
+    Raises `UsageError` when there is no such run.
+    """
+    if len(text) == 11 and text.startswith("r") and is_slug(text):
+        for run in all_runs(root):
+            if run.run_id == text:
+                return run
+        raise UsageError(f"there is no run {text} below {' or '.join(RESULTS_ROOTS)}")
+    return _on_disk(Path(text)) or _below_roots(root, text) or _no_run(text)
+
+
+def _no_run(text: str) -> RunFolder:
+    raise UsageError(
+        f"{text!r} is not a run: give its folder, its path below results/, or its id (r and ten characters)"
+    )
+
+
+def _on_disk(path: Path) -> RunFolder | None:
+    """The run that an existing folder or file is, or lies in."""
+    if not path.exists():
+        return None
+    for folder in (path.absolute(), *path.absolute().parents):
+        place = _below(folder)
+        if place is not None and folder.is_dir():
+            return RunFolder(folder.parents[4], place)
+    return None
+
+
+def _below_roots(root: Path, text: str) -> RunFolder | None:
+    """The run that a path below one of the results folders is, or lies in."""
+    place = _below(Path(*Path(text).parts[:5])) if not Path(text).is_absolute() else None
+    for results in RESULTS_ROOTS:
+        if place is not None and (root / results / str(place)).is_dir():
+            return RunFolder(root / results, place)
+    return None
+
+
+def _below(path: Path) -> RunPath | None:
+    """The last five parts of a path, when they are exactly a run's."""
+    try:
+        return RunPath.parse("/".join(path.parts[-5:]))
+    except UsageError:
+        return None
+
+
+def all_runs(root: Path) -> list[RunFolder]:
+    """Every run below every results folder of the repository."""
+    return [run for results in RESULTS_ROOTS for run in find_runs(root / results)]
+
+
+def run_kind(manifest: Manifest) -> RunKind:
+    """`race` for a candidate of a race (scenario ids of races begin with `race-`), else the manifest's kind."""
+    scenario = manifest.declared.get("scenario")
+    if manifest.kind == "speed" and isinstance(scenario, str) and scenario.startswith("race-"):
+        return "race"
+    return manifest.kind
