@@ -124,6 +124,7 @@ STARTS = _table(
     ("counters", "JSON", "the engine's own counters over the measured part"),
     ("versions", "JSON", "versions of Paribus, Python, the engine, ..."),
     ("summary", "JSON", "the start's own summary (speed: summary.json, quality: score.json)"),
+    ("files", "JSON", "the files that its manifest lists: name, bytes, sha256, raw"),
 )
 
 FIGURES = _table(
