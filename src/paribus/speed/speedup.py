@@ -1,0 +1,247 @@
+"""The speed-up between two systems, of the same amount of text (PROTOCOL section 3, `time_to_k`).
+
+On the prompts where both reach k standard tokens: mean per kind, ratio per kind, geometric mean over kinds with equal
+weight. Answers of other lengths can't move it, as a ratio of sums can.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from paribus.speed.rows import KS, Row
+from paribus.speed.statistics import (
+    DRAWS,
+    SEED,
+    Array,
+    Basis,
+    basis_of,
+    geometric_mean,
+    inflation,
+    interval,
+    resampled,
+)
+
+Starts = Sequence[Sequence[Row]]
+"""The measured rows of each start of one run."""
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """How many times as fast `fast` is as `base` over the first k standard tokens.
+
+    `kinds`: ratio per kind of text (their range stands beside the value). `share`: prompts where both reach k, of
+    those that both ran; the value is None under half. `basis`: what the interval rests on; `prompts` or `kinds` when
+    one side has a single start, which says nothing about what differs between starts.
+    """
+
+    k: int
+    value: float | None
+    low: float | None
+    high: float | None
+    basis: Basis
+    kinds: Mapping[str, float]
+    prompts: int
+    share: float
+
+    @property
+    def kind_range(self) -> tuple[float, float] | None:
+        """Smallest and largest ratio over kinds."""
+        return (min(self.kinds.values()), max(self.kinds.values())) if self.kinds else None
+
+
+@dataclass(frozen=True)
+class _Times:
+    """Times to k of one system: seconds a prompt (mean over its requests that reach k), and each start's factor."""
+
+    prompts: Mapping[str, float]
+    kinds: Mapping[str, str]
+    effects: Array
+
+
+def _times(starts: Starts, k: int, common: set[str] | None = None) -> _Times:
+    cells: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    kinds: dict[str, str] = {}
+    for number, rows in enumerate(starts):
+        for row in rows:
+            reached = row.time_to(k) if row.ok and row.counted else None
+            if reached is not None and (common is None or row.prompt_id in common):
+                cells[row.prompt_id].append((number, max(reached, 1) / 1e9))
+                kinds[row.prompt_id] = row.kind
+    means = {prompt: math.fsum(t for _, t in cell) / len(cell) for prompt, cell in cells.items()}
+    return _Times(means, kinds, _effects(cells, means, kinds, len(starts)))
+
+
+def _effects(
+    cells: Mapping[str, list[tuple[int, float]]], means: Mapping[str, float], kinds: Mapping[str, str], starts: int
+) -> Array:
+    """How far each start lies from the prompts' means: mean log factor, kinds with equal weight, centred."""
+    logs: dict[tuple[int, str], list[float]] = defaultdict(list)
+    for prompt, cell in cells.items():
+        for start, time in cell:
+            logs[start, kinds[prompt]].append(math.log(time / means[prompt]))
+    per_start = [
+        [math.fsum(v) / len(v) for (start, _), v in sorted(logs.items()) if start == number] for number in range(starts)
+    ]
+    effects = np.array([np.mean(values) for values in per_start if values])
+    return effects - effects.mean() if len(effects) else effects
+
+
+def _ran(starts: Starts) -> set[str]:
+    return {row.prompt_id for rows in starts for row in rows if row.counted}
+
+
+def speedup(base: Starts, fast: Starts, k: int) -> Speedup | None:
+    """`time_to_k` of `base` / `time_to_k` of `fast`: 2.0 means that `fast` needs half the time.
+
+    The bootstrap resamples starts (of each side by itself: they are different servers), then prompts inside their
+    kind, the same prompts for both sides. Where a kind has a single prompt, the kinds themselves are resampled.
+    None where no prompt was run by both.
+    """
+    both = _ran(base) & _ran(fast)
+    if not both:
+        return None
+    reached = set(_times(base, k).prompts) & set(_times(fast, k).prompts) & both
+    share = len(reached) / len(both)
+    if share < 0.5:
+        return Speedup(k, None, None, None, "none", {}, len(reached), share)
+    a, b = _times(base, k, reached), _times(fast, k, reached)
+    groups: dict[str, list[str]] = defaultdict(list)
+    for prompt in sorted(reached):
+        groups[a.kinds[prompt]].append(prompt)
+    tables = {
+        kind: np.array([[a.prompts[p], b.prompts[p]] for p in prompts]) for kind, prompts in sorted(groups.items())
+    }
+    ratios = {kind: float(table[:, 0].sum() / table[:, 1].sum()) for kind, table in tables.items()}
+    value = geometric_mean(list(ratios.values()))
+    bounds = _interval(tables, ratios, a.effects, b.effects)
+    low, high = bounds if bounds else (None, None)
+    few: Basis = "prompts" if min(len(t) for t in tables.values()) > 1 else "kinds"
+    basis = basis_of(min(len(a.effects), len(b.effects)), few) if bounds else "none"
+    return Speedup(k, value, low, high, basis, ratios, len(reached), share)
+
+
+def _interval(
+    tables: Mapping[str, Array], ratios: Mapping[str, float], base: Array, fast: Array
+) -> tuple[float, float] | None:
+    rng = np.random.default_rng(SEED)
+    logs = prompt_replicates(rng, tables, ratios)
+    if logs is None:
+        return None
+    for sign, effects in ((1, base), (-1, fast)):
+        if len(effects) > 1:
+            logs = logs + sign * (resampled(rng, len(effects)) @ effects) / len(effects)
+    return interval(np.exp(logs))
+
+
+def prompt_replicates(
+    rng: np.random.Generator, tables: Mapping[str, Array], ratios: Mapping[str, float]
+) -> Array | None:
+    """Logarithms of the value when prompts are drawn again inside their kind; kinds where a kind has one prompt.
+
+    `tables`: kind -> (prompts, 2) sums over and under the line; `ratios`: their ratios. None for a single prompt.
+    """
+    kinds = list(tables)
+    if min(len(t) for t in tables.values()) > 1:
+        freedom = sum(len(t) - 1 for t in tables.values())
+        total = np.zeros(DRAWS)
+        for kind in kinds:
+            table = tables[kind]
+            weights = resampled(rng, len(table), factor=inflation(len(table), freedom))
+            total += np.log(np.maximum(weights @ table[:, 0], 1e-12) / np.maximum(weights @ table[:, 1], 1e-12))
+        return total / len(kinds)
+    if len(kinds) < 2:
+        return None
+    return resampled(rng, len(kinds)) @ np.log([ratios[k] for k in kinds]) / len(kinds)
+
+
+def largest_k(runs: Sequence[Starts], ks: Sequence[int] = KS) -> int | None:
+    """The largest k that at least half of the measured requests of every run reach."""
+    for k in sorted(ks, reverse=True):
+        if all(_share(starts, k) >= 0.5 for starts in runs):
+            return k
+    return None
+
+
+def _share(starts: Starts, k: int) -> float:
+    rows = [row for rows in starts for row in rows if row.counted]
+    return sum(row.ok and row.time_to(k) is not None for row in rows) / len(rows) if rows else 0.0
+
+
+@dataclass(frozen=True)
+class Level:
+    """One system's time to k: geometric mean over kinds (equal weight) of the mean per kind, in seconds."""
+
+    k: int
+    seconds: float
+    low: float | None
+    high: float | None
+    basis: Basis
+
+
+def level(starts: Starts, k: int) -> Level | None:
+    """Time to k of one run, kinds with equal weight, with the two-level bootstrap. None where none reaches k."""
+    times = _times(starts, k)
+    if not times.prompts:
+        return None
+    groups: dict[str, list[list[float]]] = defaultdict(list)
+    for prompt, seconds in sorted(times.prompts.items()):
+        groups[times.kinds[prompt]].append([seconds, 1.0])
+    tables = {kind: np.array(pairs) for kind, pairs in sorted(groups.items())}
+    means = {kind: float(table[:, 0].mean()) for kind, table in tables.items()}
+    bounds = _interval(tables, means, times.effects, np.array([]))
+    low, high = bounds if bounds else (None, None)
+    few: Basis = "prompts" if min(len(t) for t in tables.values()) > 1 else "kinds"
+    basis = basis_of(len(times.effects), few) if bounds else "none"
+    return Level(k, geometric_mean(list(means.values())), low, high, basis)
+
+
+@dataclass(frozen=True)
+class AnswerSplit:
+    """The speed-up of whole answers and its parts: `total = first_wait x length x rate` (each > 1 favours `fast`)."""
+
+    total: float
+    first_wait: float
+    length: float
+    rate: float
+
+
+def answer_split(base: Sequence[Row], fast: Sequence[Row]) -> AnswerSplit | None:
+    """Split answer time base / fast into first wait, length and rate, by logarithmic mean weights (exact product).
+
+    A mean answer takes W + L x r: wait until the first text, standard tokens, seconds a token after the first text.
+    ln(T1/T2) = w(W) ln(W1/W2) + w(Lr) (ln(L1/L2) + ln(r1/r2)), with w(x) = M(x1, x2) / M(T1, T2) and M the
+    logarithmic mean. None where a side has no whole answers or writes all text at once.
+    """
+    one, two = _parts(base), _parts(fast)
+    if one is None or two is None:
+        return None
+    (w1, l1, r1), (w2, l2, r2) = one, two
+    whole = _log_mean(w1 + l1 * r1, w2 + l2 * r2)
+    wait, write = _log_mean(w1, w2) / whole, _log_mean(l1 * r1, l2 * r2) / whole
+    return AnswerSplit(
+        total=(w1 + l1 * r1) / (w2 + l2 * r2),
+        first_wait=(w1 / w2) ** wait,
+        length=(l1 / l2) ** write,
+        rate=(r1 / r2) ** write,
+    )
+
+
+def _parts(rows: Sequence[Row]) -> tuple[float, float, float] | None:
+    whole = [r for r in rows if r.counted and r.ok and not r.capped and r.ttft_ns and r.e2e_ns]
+    if not whole:
+        return None
+    wait = math.fsum((r.ttft_ns or 0) / 1e9 for r in whole) / len(whole)
+    total = math.fsum((r.e2e_ns or 0) / 1e9 for r in whole) / len(whole)
+    length = math.fsum(r.standard_tokens for r in whole) / len(whole)
+    if total <= wait or length <= 0:
+        return None
+    return wait, length, (total - wait) / length
+
+
+def _log_mean(a: float, b: float) -> float:
+    return a if math.isclose(a, b, rel_tol=1e-12) else (a - b) / math.log(a / b)

@@ -1,0 +1,185 @@
+"""Uncertainty (PROTOCOL section 4), as pure functions. Every interval is of 95%.
+
+At one request: a two-level bootstrap, starts then prompts. At sixteen: Student's t over starts; where only one start
+exists, over batch means inside it. An `Estimate` says which of them its interval rests on: an interval of a single
+start knows nothing about what differs between starts, and must not be shown as if it did.
+
+Resampling a handful of units understates their spread: n units have n - 1 degrees of freedom, and their mean follows
+Student's t. `inflation(n)` widens each resampled deviation by both, so that intervals cover at five starts what they
+say they cover (`tests/speed/test_speed_coverage.py`, and by hand `benchmarks/coverage.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+Array = npt.NDArray[np.float64]
+Basis = Literal["starts and prompts", "prompts", "kinds", "starts", "batches", "none"]
+"""What an interval rests on. `prompts`, `kinds` and `batches`: one start, so that nothing is known between starts."""
+
+K = TypeVar("K", int, str)
+
+LEVEL = 0.95
+DRAWS = 2_000
+SEED = 20_261
+"""Seed of every bootstrap: who recomputes a number gets the same interval."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95% interval; the bounds are None where the data allow none (`basis` is then `none`)."""
+
+    value: float
+    low: float | None
+    high: float | None
+    basis: Basis
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Arithmetic mean; None of nothing."""
+    return math.fsum(values) / len(values) if len(values) else None
+
+
+def percentile(values: Sequence[float] | Array, share: float) -> float | None:
+    """The value below which `share` (0..1) of the values lie, by linear interpolation; None of nothing."""
+    return float(np.quantile(np.asarray(values, dtype=float), share)) if len(values) else None
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """exp of the mean logarithm. Values must be positive."""
+    return math.exp(math.fsum(math.log(v) for v in values) / len(values))
+
+
+@lru_cache(maxsize=512)
+def inflation(units: int, freedom: int | None = None) -> float:
+    """Factor on resampled deviations of `units` units: sqrt(n / (n - 1)) x t(freedom, 97.5%) / z(97.5%).
+
+    `freedom`: degrees of freedom of the whole interval (default n - 1). 0 for a single unit: nothing can be resampled.
+    """
+    if units < 2:
+        return 0.0
+    tail = (1 + LEVEL) / 2
+    t = float(stats.t.ppf(tail, freedom if freedom is not None else units - 1))
+    return math.sqrt(units / (units - 1)) * t / float(stats.norm.ppf(tail))
+
+
+def resampled(rng: np.random.Generator, units: int, draws: int = DRAWS, factor: float | None = None) -> Array:
+    """Bootstrap weights, shape (draws, units), each row with sum `units`, deviations from 1 widened by `factor`."""
+    counts = rng.multinomial(units, np.full(units, 1 / units), size=draws).astype(float)
+    return 1 + (inflation(units) if factor is None else factor) * (counts - 1)
+
+
+def interval(replicates: Array) -> tuple[float, float]:
+    """The central 95% of the replicates (linear interpolation)."""
+    low, high = np.quantile(replicates, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def t_over_starts(values: Sequence[float]) -> Estimate:
+    """Mean of one value a start, with Student's t over starts (n - 1 degrees of freedom)."""
+    return _t(values, "starts")
+
+
+def t_over_batches(batches: Sequence[float]) -> Estimate:
+    """Mean over the equal batches of one start's window, with Student's t over batch means: this start only."""
+    return _t(batches, "batches")
+
+
+def _t(values: Sequence[float], basis: Basis) -> Estimate:
+    if not values:
+        raise ValueError("an estimate needs at least one value")
+    centre = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return Estimate(centre, None, None, "none")
+    half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return Estimate(centre, centre - half, centre + half, basis)
+
+
+def throughput_estimate(starts: Sequence[float], batches: Sequence[Sequence[float]]) -> Estimate:
+    """Sixteen requests at once: t over starts; with a single start, t over the batch means of its window."""
+    if len(starts) >= 2:
+        return t_over_starts(starts)
+    inside = t_over_batches(batches[0]) if batches and len(batches[0]) >= 2 else Estimate(starts[0], None, None, "none")
+    # Centre on the window's own value: batches of equal length have the same mean up to rounding.
+    return Estimate(starts[0], inside.low, inside.high, inside.basis)
+
+
+def ratio_of_starts(left: Sequence[float], right: Sequence[float]) -> Estimate:
+    """`left / right` of two systems' values a start: Welch's t on the logarithms (independent starts).
+
+    The value is the ratio of geometric means. Bounds are None where either side has a single start.
+    """
+    a, b = np.log(np.asarray(left, dtype=float)), np.log(np.asarray(right, dtype=float))
+    centre = float(a.mean() - b.mean())
+    if len(a) < 2 or len(b) < 2:
+        return Estimate(math.exp(centre), None, None, "none")
+    va, vb = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
+    if va + vb == 0:
+        return Estimate(math.exp(centre), math.exp(centre), math.exp(centre), "starts")
+    freedom = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1))
+    half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(va + vb)
+    return Estimate(math.exp(centre), math.exp(centre - half), math.exp(centre + half), "starts")
+
+
+def ratio_of_batches(left: Sequence[float], right: Sequence[float]) -> Estimate:
+    """`left / right` where a side has one start only: Welch's t on the logarithms of batch means, this start only."""
+    inside = ratio_of_starts(left, right)
+    value = float(np.mean(left) / np.mean(right))
+    return Estimate(value, inside.low, inside.high, "batches" if inside.low is not None else "none")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One request in a ratio of sums: what start and prompt it belongs to, numerator and denominator."""
+
+    start: int
+    prompt: str
+    over: float
+    under: float
+
+
+def ratio_of_sums(cells: Sequence[Cell]) -> Estimate | None:
+    """Sum of `over` / sum of `under` with a two-level bootstrap: starts, then prompts (the same in every start).
+
+    Starts act as factors on the whole value (how far each start's own ratio lies from all); prompts are resampled
+    with all their requests. None without cells or with nothing below the line.
+    """
+    under = math.fsum(c.under for c in cells)
+    if not cells or under <= 0:
+        return None
+    value = math.fsum(c.over for c in cells) / under
+    starts, prompts = sorted({c.start for c in cells}), sorted({c.prompt for c in cells})
+    if len(starts) < 2 and len(prompts) < 2:
+        return Estimate(value, None, None, "none")
+    by_prompt = _sums(cells, prompts, lambda c: c.prompt)
+    rng = np.random.default_rng(SEED)
+    weights = resampled(rng, len(prompts)) if len(prompts) > 1 else np.ones((DRAWS, 1))
+    replicates = (weights @ by_prompt[:, 0]) / (weights @ by_prompt[:, 1])
+    if len(starts) > 1 and value > 0:
+        by_start = _sums(cells, starts, lambda c: c.start)
+        effects = np.log(by_start[:, 0] / by_start[:, 1] / value)
+        replicates = replicates * np.exp(resampled(rng, len(starts)) @ (effects - effects.mean()) / len(starts))
+    low, high = interval(replicates)
+    return Estimate(value, low, high, basis_of(len(starts), "prompts"))
+
+
+def _sums(cells: Sequence[Cell], keys: Sequence[K], key: Callable[[Cell], K]) -> Array:
+    """Numerators and denominators summed by key: shape (keys, 2)."""
+    place = {k: i for i, k in enumerate(keys)}
+    table = np.zeros((len(keys), 2))
+    for cell in cells:
+        table[place[key(cell)]] += (cell.over, cell.under)
+    return table
+
+
+def basis_of(starts: int, otherwise: Basis) -> Basis:
+    """What a two-level interval rests on, given the number of starts."""
+    return "starts and prompts" if starts > 1 else otherwise
