@@ -6,7 +6,7 @@ from paribus.catalog.models import Decoder, EngineUse, ModelFile, Precision, Sam
 from paribus.catalog.plan import Candidate, Job, Plan, PlannedMeasure, PlannedRun, Race, Totals, Verdict
 from paribus.catalog.prompts import Check, PromptLine, SetPrompt, prompts_hash, read_prompt_set, read_prompts
 from paribus.catalog.reading import read_yaml
-from paribus.catalog.tasks import KINDS, QualityTask, Scale, Scenario, TaskData
+from paribus.catalog.tasks import KINDS, Effort, QualityTask, Scale, Scenario, TaskData
 
 __all__ = [
     "KINDS",
@@ -15,6 +15,7 @@ __all__ = [
     "Catalog",
     "Check",
     "Decoder",
+    "Effort",
     "EngineUse",
     "HardwareFile",
     "Job",

@@ -76,6 +76,14 @@ class TaskData(Spec):
     count: int = Field(ge=1)
 
 
+class Effort(Spec):
+    """How much of a quality task one run does: items (null: all), repeats of each, token cap of an answer."""
+
+    items: int | None
+    repeats: int
+    cap: int
+
+
 class QualityTask(Spec):
     """One quality evaluation: `tasks/quality/<id>.yaml`."""
 
@@ -92,9 +100,21 @@ class QualityTask(Spec):
     stand_in: bool = False
     sandbox: bool = False
     settings: dict[str, Any] = {}
+    unsupported: str | None = None
+    """Reason why this task is in the catalog but can't run yet."""
 
     @model_validator(mode="after")
     def _one_source(self) -> QualityTask:
         if self.data.file is None and not self.data.local and self.data.hub is None:
             raise ValueError("data needs a file, local names or a hub repository")
         return self
+
+    def effort(self, scale: Scale | None, model_cap: int) -> Effort:
+        """What a scale leaves of this task; the cap never exceeds the model card's."""
+        scaled = (scale.quality_items, scale.quality_repeats, scale.quality_cap) if scale else (None, None, None)
+        items, repeats, cap = scaled
+        return Effort(
+            items=items if items is not None and items < self.data.count else None,
+            repeats=repeats or self.repeats,
+            cap=min(x for x in (cap, self.cap, model_cap) if x is not None),
+        )

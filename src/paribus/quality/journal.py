@@ -1,0 +1,188 @@
+"""The journal of a quality start: one line a request, appended and synced. Scoring needs nothing else.
+
+The first line is a header that says what the journal belongs to; every other line is one `Entry`, keyed by
+(task, item, repeat, turn). Appending a key that is there already is refused; when a file made elsewhere has a key
+twice, the last line wins. A last line without its newline (a crash, a full disk) is dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from paribus.conditions import CheckFailed, UsageError
+from paribus.machine.files import disk_faults, sync_folder
+
+
+class Key(NamedTuple):
+    """What one request answers: an item, one of its repeats (from 0), one turn of its dialogue (from 0)."""
+
+    task: str
+    item: str
+    repeat: int
+    turn: int = 0
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Header(_Line):
+    """First line: what was asked, of whom, how. A journal continues only under an equal header."""
+
+    kind: Literal["header"] = "header"
+    schema_version: Literal[1] = 1
+    task: str
+    family: str
+    version: str
+    items_hash: str
+    partial: str | None
+    items: list[str]
+    """Ids of the items, in the order of the task."""
+    repeats: int
+    cap: int
+    scale: str | None
+    limit: int | None
+    sampling: dict[str, float | int]
+    left_out: list[str]
+    """Sampling fields that the engine doesn't accept (`seed` among them)."""
+    model: str
+    released: str | None
+    thinking: bool
+    concurrency: int
+
+
+class Entry(_Line):
+    """One request and its answer. Times in nanoseconds from the first byte sent; null where nothing came.
+
+    `error` is null or one permanent word of the wire, or `tools` etc. for what the engine said inside the stream.
+    """
+
+    kind: Literal["answer"] = "answer"
+    task: str
+    item: str
+    repeat: int
+    turn: int = 0
+    seed: int | None
+    body_sha256: str
+    attempts: int
+    status: int
+    error: str | None
+    text: str
+    reasoning: str
+    tool_calls: list[dict[str, str]] = []
+    finish_reason: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    reasoning_tokens: int | None
+    ttft_ns: int | None
+    e2e_ns: int | None
+
+    @property
+    def key(self) -> Key:
+        """The request's key."""
+        return Key(self.task, self.item, self.repeat, self.turn)
+
+    @property
+    def capped(self) -> bool:
+        """Whether the token cap cut the answer."""
+        return self.finish_reason == "length"
+
+
+def read_journal(path: Path) -> tuple[Header, dict[Key, Entry]]:
+    """Header and entries of a journal; a torn last line is ignored. Raises `CheckFailed` for a broken one."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"can't read the journal {path}: {error.strerror}") from error
+    lines = data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
+    if not lines:
+        raise CheckFailed(f"{path} is empty: nothing was generated")
+    header = _parse(path, 1, lines[0], Header)
+    entries: dict[Key, Entry] = {}
+    for number, line in enumerate(lines[1:], 2):
+        entry = _parse(path, number, line, Entry)
+        entries[entry.key] = entry
+    return header, entries
+
+
+L = TypeVar("L", bound=_Line)
+
+
+def _parse(path: Path, number: int, line: bytes, kind: type[L]) -> L:
+    try:
+        return kind.model_validate_json(line)
+    except (ValidationError, ValueError) as error:
+        raise CheckFailed(f"{path}, line {number}: not a line of a journal ({str(error).splitlines()[0]})") from error
+
+
+class Journal:
+    """A journal open for appending; a context manager. What it held before is in `entries`."""
+
+    def __init__(self, path: Path, header: Header) -> None:
+        """Open or make the journal. Raises `UsageError` when the file was made under another header."""
+        self.path = path
+        self.entries: dict[Key, Entry] = {}
+        with disk_faults(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            whole = _drop_torn_line(path)
+            if whole:
+                found, self.entries = read_journal(path)
+                if found != header:
+                    raise UsageError(
+                        f"{path} belongs to other conditions ({_difference(found, header)}): move it away or use "
+                        "another folder"
+                    )
+            self._file: BinaryIO = path.open("ab")
+            if not whole:
+                self._write(header.model_dump())
+                sync_folder(path.parent)
+
+    def append(self, entry: Entry) -> None:
+        """Add one answer and make it durable. Raises `ValueError` for a key that is there already."""
+        if entry.key in self.entries:
+            raise ValueError(f"the journal already has {entry.key}")
+        self._write(entry.model_dump())
+        self.entries[entry.key] = entry
+
+    def _write(self, value: dict[str, Any]) -> None:
+        # A lone surrogate in model text can't be UTF-8: ASCII escapes keep it.
+        line = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
+        with disk_faults(self.path):
+            self._file.write(line.encode())
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def _drop_torn_line(path: Path) -> bool:
+    """Cut what follows the last newline; whether whole lines are left."""
+    if not path.exists():
+        return False
+    with path.open("r+b") as file:
+        data = file.read()
+        end = data.rfind(b"\n") + 1
+        if end != len(data):
+            file.truncate(end)
+            os.fsync(file.fileno())
+    return end > 0
+
+
+def _difference(found: Header, wanted: Header) -> str:
+    left, right = found.model_dump(), wanted.model_dump()
+    name = next(name for name in left if left[name] != right[name])
+    if name == "items":
+        return "other items"
+    return f"{name} is {left[name]!r} there and {right[name]!r} here"
