@@ -6,6 +6,8 @@ from paribus.catalog.models import Decoder, EngineUse, ModelFile, Precision, Sam
 from paribus.catalog.plan import Candidate, Job, Plan, PlannedMeasure, PlannedRun, Race, Totals, Verdict
 from paribus.catalog.prompts import Check, PromptLine, SetPrompt, prompts_hash, read_prompt_set, read_prompts
 from paribus.catalog.reading import read_yaml
+from paribus.catalog.resolve import resolve
+from paribus.catalog.surroundings import Surroundings
 from paribus.catalog.tasks import KINDS, Effort, QualityTask, Scale, Scenario, TaskData
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "SetPrompt",
     "Spec",
     "Speeds",
+    "Surroundings",
     "System",
     "TaskData",
     "Totals",
@@ -47,4 +50,5 @@ __all__ = [
     "read_prompt_set",
     "read_prompts",
     "read_yaml",
+    "resolve",
 ]

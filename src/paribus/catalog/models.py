@@ -81,6 +81,8 @@ class Decoder(Spec):
     lossy: dict[str, Scalar] = {}
     acceptance: Literal["none", "rejection", "block", "strict", "approximate", "synthetic"] = "none"
     drafter: Weights | None = None
+    keeps_state: bool = False
+    """Whether it learns from earlier requests, so that each scenario needs a fresh server (PROTOCOL rule 8)."""
     not_tried: str | None = None
     """Reason why this candidate is listed but not raced."""
 

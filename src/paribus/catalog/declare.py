@@ -1,0 +1,122 @@
+"""What is declared about a measure before it runs, and the hashes that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from paribus.catalog.configuration import Configuration
+from paribus.catalog.load import Catalog
+from paribus.catalog.models import Scalar, System
+from paribus.catalog.plan import PlannedMeasure
+from paribus.catalog.tasks import QualityTask, Scenario
+from paribus.conditions import RunPath, conditions_hash, hash12
+
+DEFAULT_SCALE = "full"
+NOT_HASHED = ("starts",)
+"""Declared facts that name no other run: more starts continue a run, they don't make another."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What of a run's path is neither its system nor its measure: hardware profile, machine's label, repeat."""
+
+    hardware: str
+    machine: str
+    n: int
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One measure as the configuration wants it: its id in the catalog, its name in paths, what it declares.
+
+    `requests`: how many requests it keeps open; `launch`: launch settings it needs beside the system's own.
+    """
+
+    id: str
+    measure: str
+    requests: int
+    launch: dict[str, Scalar]
+    declared: dict[str, Any]
+
+    def planned(self, system: System, build: str, launch: Mapping[str, Scalar], place: Place) -> PlannedMeasure:
+        """This measure of one system under one launch configuration: its run's path, conditions and hashes."""
+        about_system = system.declared(build, dict(launch))
+        served = self.declared["sampling_profile"] == "served"
+        sampling = system.model.sampling.fields() if served else {"temperature": 0}
+        about_measure = {**self.declared, "sampling": sampling}
+        if "task" in self.declared:
+            about_measure["cap"] = _smaller(self.declared["cap"], system.model.quality_cap)
+        system_hash = hash12(about_system)
+        measure_hash = hash12({key: value for key, value in about_measure.items() if key not in NOT_HASHED})
+        conditions = conditions_hash(system_hash, measure_hash)
+        path = RunPath(place.hardware, place.machine, str(system.name), self.measure, conditions, place.n)
+        return PlannedMeasure(
+            measure=self.measure,
+            id=self.id,
+            run=str(path),
+            declared={**about_system, **about_measure},
+            hashes={
+                "answer_class": system.answer_class_hash(build),
+                "system_hash": system_hash,
+                "measure_hash": measure_hash,
+                "conditions": conditions,
+            },
+        )
+
+
+def measure_name(identity: str, config: Configuration) -> str:
+    """The measure's name in paths: `.greedy` and `.<scale>` where they are not the default."""
+    greedy = ".greedy" if config.sampling == "greedy" else ""
+    return identity + greedy + (f".{config.scale}" if config.scale != DEFAULT_SCALE else "")
+
+
+def declare_scenario(catalog: Catalog, config: Configuration, scenario: Scenario, starts: int) -> Wanted:
+    """A speed scenario as a wanted measure."""
+    scale = catalog.scale(config.scale)
+    cap = scale.caps.get(scenario.length, scenario.cap) if scale.caps else scenario.cap
+    declared = {
+        **_common(catalog, config, starts),
+        "scenario": scenario.scenario,
+        "requests_at_once": scenario.requests,
+        "cap": cap,
+        "prompts": scenario.prompts,
+        "prompts_hash": catalog.scenario_prompts_hash(scenario, scale),
+        "window": scale.window_s if scenario.requests > 1 else None,
+    }
+    launch: dict[str, Scalar] = {"prefix_caching": True} if scenario.prefix_caching else {}
+    return Wanted(scenario.scenario, measure_name(scenario.scenario, config), scenario.requests, launch, declared)
+
+
+def declare_task(catalog: Catalog, config: Configuration, task: QualityTask) -> Wanted:
+    """A quality task as a wanted measure. One start: a task's repeats are its own."""
+    scale = catalog.scale(config.scale)
+    declared = {
+        **_common(catalog, config, 1),
+        "task": task.task,
+        "requests_at_once": task.concurrency,
+        "cap": _smaller(task.cap, scale.quality_cap),
+        "repeats": _smaller(task.repeats, scale.quality_repeats),
+        "items_hash": task.data.items_hash,
+        "scorer": task.scorer,
+        "user_simulator": task.settings.get("user_simulator"),
+    }
+    launch: dict[str, Scalar] = {"prefix_caching": True} if task.settings.get("prefix_caching") else {}
+    return Wanted(task.task, measure_name(task.task, config), task.concurrency, launch, declared)
+
+
+def _common(catalog: Catalog, config: Configuration, starts: int) -> dict[str, Any]:
+    return {
+        "edition": catalog.pairs.edition,
+        "protocol": catalog.pairs.protocol,
+        "hardware": config.hardware,
+        "scale": config.scale,
+        "sampling_profile": config.sampling,
+        "starts": starts,
+    }
+
+
+def _smaller(own: int | None, scale: int | None) -> int | None:
+    given = [value for value in (own, scale) if value is not None]
+    return min(given) if given else None

@@ -1,0 +1,100 @@
+"""Rough costs of a plan: seconds a job, gigabytes to fetch and to keep. For planning only, never published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from paribus.catalog.envs import weights_marker
+from paribus.catalog.hardware import Speeds
+from paribus.catalog.load import Catalog
+from paribus.catalog.models import System
+from paribus.catalog.plan import Job, PlannedMeasure, Totals
+from paribus.catalog.tasks import Scale
+
+USED_OF_CAP = 0.7
+"""Share of the cap that an answer takes, on average."""
+CHARACTERS_A_TOKEN = 4
+RAW_BYTES_A_TOKEN = 12
+"""Disk that one answered token takes as compressed raw stream and arrivals."""
+QUALITY_PROMPT_TOKENS = 400
+SOAK = 1.5
+"""A load at several requests takes longer than its window: the soak before it and the tail after it."""
+
+
+class Estimator:
+    """Seconds and bytes of planned work, from a profile's rough speeds and the prompts' lengths."""
+
+    def __init__(self, catalog: Catalog, scale: Scale, speeds: Speeds) -> None:
+        self.catalog, self.scale, self.speeds = catalog, scale, speeds
+        self._prompts: dict[str, tuple[int, float]] = {}
+
+    def job_seconds(self, kind: str, measures: Iterable[PlannedMeasure]) -> float:
+        """Duration of a job: the engine's start, then its measures with their warm-up."""
+        each = self._quality_seconds if kind == "quality" else self._speed_seconds
+        return round(self.speeds.engine_start_s + sum(each(m) for m in measures), 1)
+
+    def tokens(self, measure: PlannedMeasure) -> float:
+        """Tokens that one start of a measure generates."""
+        cap = float(measure.declared["cap"]) * USED_OF_CAP
+        if "task" in measure.declared:
+            return cap * self._items(measure) * int(measure.declared["repeats"])
+        return cap * self._requests(measure)
+
+    def _speed_seconds(self, measure: PlannedMeasure) -> float:
+        prompts, prompt_tokens = self._prompt_lengths(measure.id)
+        at_once = int(measure.declared["requests_at_once"])
+        decode = self.speeds.decode_1 if at_once == 1 else self.speeds.decode_16
+        one = float(measure.declared["cap"]) * USED_OF_CAP / decode + prompt_tokens / self.speeds.prompt
+        warm_up = self.scale.warm_up_blocks * at_once * one * (1 if at_once > 1 else min(prompts, 4))
+        measured = self._requests(measure) * one
+        if at_once > 1 and self.scale.requests_16 is None:
+            measured = max(measured, self.scale.window_s * SOAK)
+        return warm_up + measured
+
+    def _requests(self, measure: PlannedMeasure) -> float:
+        prompts, _ = self._prompt_lengths(measure.id)
+        at_once = int(measure.declared["requests_at_once"])
+        if at_once == 1:
+            return prompts
+        return self.scale.requests_16 or max(prompts, (self.scale.window_completions + 2) * at_once)
+
+    def _quality_seconds(self, measure: PlannedMeasure) -> float:
+        answers = self._items(measure) * int(measure.declared["repeats"])
+        return self.tokens(measure) / self.speeds.decode_16 + answers * QUALITY_PROMPT_TOKENS / self.speeds.prompt
+
+    def _items(self, measure: PlannedMeasure) -> int:
+        count = self.catalog.task(measure.id).data.count
+        return min(count, self.scale.quality_items or count)
+
+    def _prompt_lengths(self, scenario: str) -> tuple[int, float]:
+        """Number of prompts and their mean length in tokens."""
+        if scenario not in self._prompts:
+            prompts = self.catalog.scenario_prompts(self.catalog.scenario(scenario), self.scale)
+            characters = sum(len(str(p.messages or p.prompt)) for p in prompts)
+            self._prompts[scenario] = len(prompts), characters / CHARACTERS_A_TOKEN / len(prompts)
+        return self._prompts[scenario]
+
+
+def totals(root: Path, catalog: Catalog, jobs: list[Job], estimator: Estimator) -> Totals:
+    """What the jobs that aren't done will cost. One job runs after the other: the machine measures one at a time."""
+    open_jobs = [job for job in jobs if not job.done]
+    downloads = _downloads(root, {job.system: catalog.system(job.system) for job in open_jobs}.values())
+    tokens = sum(estimator.tokens(measure) for job in open_jobs for measure in job.measures)
+    return Totals(
+        jobs=len(jobs),
+        jobs_done=len(jobs) - len(open_jobs),
+        hours=round(sum(job.seconds for job in open_jobs) / 3600, 3),
+        download_gb=round(downloads / 1e9, 3),
+        disk_gb=round((2 * downloads + tokens * RAW_BYTES_A_TOKEN) / 1e9, 3),
+    )
+
+
+def _downloads(root: Path, systems: Iterable[System]) -> int:
+    """Bytes of the weights that aren't there yet, each counted once."""
+    missing = {
+        (system.name.model, system.name.precision): system.precision.weights.bytes
+        for system in systems
+        if not (root / weights_marker(system.name.model, system.name.precision)).exists()
+    }
+    return sum(missing.values())
