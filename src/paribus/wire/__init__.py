@@ -1,1 +1,29 @@
-"""Wire."""
+"""Wire: talks to OpenAI-compatible servers and keeps every byte with its time; reads the answers afterwards."""
+
+from paribus.wire.answer import Answer, Piece, Usage
+from paribus.wire.client import Client
+from paribus.wire.exchange import Address, Api, Endpoint, Outcome
+from paribus.wire.loop import Lag, LagMeter, run
+from paribus.wire.openai import read_answer
+from paribus.wire.payload import payload
+from paribus.wire.tokens import standard_token_ends, standard_tokens, standard_tokens_after, utf8_bytes
+
+__all__ = [
+    "Address",
+    "Answer",
+    "Api",
+    "Client",
+    "Endpoint",
+    "Lag",
+    "LagMeter",
+    "Outcome",
+    "Piece",
+    "Usage",
+    "payload",
+    "read_answer",
+    "run",
+    "standard_token_ends",
+    "standard_tokens",
+    "standard_tokens_after",
+    "utf8_bytes",
+]

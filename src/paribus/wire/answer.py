@@ -1,0 +1,81 @@
+"""What an exchange says, once it is read: pieces with their arrival times, the text, usage, how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One streamed piece that carries something the model wrote. A role-only or empty piece is none.
+
+    `t_ns`: arrival, nanoseconds since the request was sent, of the read that completed its event.
+    `tool`: the function's name and arguments as they came. `tokens`: cumulative `completion_tokens`, where the
+    piece carries usage.
+    """
+
+    t_ns: int
+    text: str
+    reasoning: str
+    tool: str
+    tokens: int | None
+
+    @property
+    def delivered(self) -> str:
+        """Everything the piece delivers: reasoning, text, tool call."""
+        return self.reasoning + self.text + self.tool
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The server's own count, the last one it gave (counts are cumulative and never summed)."""
+
+    completion_tokens: int | None
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    reasoning_tokens: int | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An exchange, read. `error is None` means: a whole answer.
+
+    Errors are those of `Outcome` and: `in_band` (an error event or body under HTTP 200), `cut` (the stream ended
+    without a finish reason), `protocol` (an event that is no JSON), `choices` (several choices), `empty` (nothing
+    delivered). `done`: `[DONE]` was seen (or the server answered with one JSON body). `revised`: text was replaced
+    after it was shown; then the pieces are those of the final form. `detail`: the server's own words on an error.
+    `timings`: llama.cpp's numbers (`draft_n`, `draft_n_accepted`, `cache_n`, ...), empty elsewhere.
+    """
+
+    pieces: tuple[Piece, ...]
+    text: str
+    reasoning: str
+    tool_calls: tuple[dict[str, str], ...]
+    """Keys: name, arguments, id."""
+    finish_reason: str | None
+    usage: Usage | None
+    error: str | None
+    done: bool
+    revised: bool
+    detail: str = ""
+    timings: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def delivered(self) -> str:
+        """Everything delivered, in the order of arrival: what tokens, characters and bytes are counted over."""
+        return "".join(piece.delivered for piece in self.pieces)
+
+    @property
+    def ttft_ns(self) -> int | None:
+        """Arrival of the first piece (reasoning included); None without one."""
+        return self.pieces[0].t_ns if self.pieces else None
+
+    @property
+    def ttfa_ns(self) -> int | None:
+        """Arrival of the first piece of the visible answer (text or tool call); None without one."""
+        return next((piece.t_ns for piece in self.pieces if piece.text or piece.tool), None)
+
+    @property
+    def e2e_ns(self) -> int | None:
+        """Arrival of the last piece; a trailing usage block does not count. None without a piece."""
+        return self.pieces[-1].t_ns if self.pieces else None

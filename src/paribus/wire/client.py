@@ -1,0 +1,219 @@
+"""The load generator's client: sends requests, returns what happened. Faults of the server are results, not exceptions.
+
+A raw asyncio protocol with httptools' parser, chosen by measurement (see `benchmarks/client_cost.py`). No limit on
+connections, no read-ahead, no limit on a line's length, no silent retry.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from email.utils import parsedate_to_datetime
+from typing import Self
+
+from paribus import __version__
+from paribus.conditions import UsageError
+from paribus.wire.connection import Connection
+from paribus.wire.exchange import Endpoint, Outcome
+
+_CONNECT_TIMEOUT_S = 30.0
+_REUSE_NS = 4_000_000_000
+"""A used connection idle for longer is not used again: servers drop idle ones (many after 5 s), and a request that
+meets that moment would fail for no fault of the engine's."""
+_FRESH_NS = 30_000_000_000
+"""The same for a connection that has not served yet."""
+
+
+class Client:
+    """An HTTP client for one endpoint. Use as `async with Client(endpoint) as client: ...`.
+
+    `epoch_ns` is the zero of every time in its outcomes (`time.monotonic_ns()` at construction by default).
+    `ssl_context` replaces the system's certificates for https. Timeouts in seconds: `idle_timeout_s` without a byte,
+    `total_timeout_s` since sent.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        idle_timeout_s: float = 120,
+        total_timeout_s: float = 3600,
+        epoch_ns: int | None = None,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.epoch_ns = time.monotonic_ns() if epoch_ns is None else epoch_ns
+        self.last_fault = ""
+        """Why the last attempt to connect failed, in the system's words."""
+        self._address = endpoint.address()
+        self._ssl = (ssl_context or ssl.create_default_context()) if self._address.secure else None
+        self._idle_timeout_s, self._total_timeout_s = idle_timeout_s, total_timeout_s
+        self._idle: list[Connection] = []
+        self._busy: set[Connection] = set()
+        self._post = self._head("POST", self._address.prefix + _PATHS[endpoint.api])
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.abort()
+        for connection in self._idle:
+            connection.close()
+        self._idle.clear()
+
+    def now_ns(self) -> int:
+        """Nanoseconds since the client's epoch."""
+        return time.monotonic_ns() - self.epoch_ns
+
+    async def open(self, n: int) -> int:
+        """Connect ahead, so that `n` connections are ready; returns how many are (fewer when connecting fails)."""
+        ready = []
+        while (connection := self._reusable()) is not None:
+            ready.append(connection)
+        self._idle = ready
+        fresh = await asyncio.gather(*(self._connect() for _ in range(n - len(ready))))
+        self._idle += [connection for connection in fresh if connection is not None]
+        return len(self._idle)
+
+    async def send(
+        self, body: bytes, *, index: int, prompt_id: str, due_ns: int, phase: str, worker: int = 0
+    ) -> Outcome:
+        """Send one request now and wait for its end. Never raises for a server's fault; see `Outcome.error`.
+
+        A cancelled task closes the connection and raises, as asyncio expects; `abort` ends exchanges with a record.
+        """
+        began = time.monotonic_ns()
+        connection = self._reusable()
+        connect_ns = 0
+        if connection is None:
+            connection = await self._connect()
+            connect_ns = time.monotonic_ns() - began
+        if connection is not None:
+            await self._run(connection, self._post + _length(body) + body, self._idle_timeout_s, self._total_timeout_s)
+        failed_ns = time.monotonic_ns() - self.epoch_ns
+        record = connection or _NoConnection
+        return Outcome(
+            index=index,
+            prompt_id=prompt_id,
+            due_ns=due_ns,
+            sent_ns=connection.sent_ns - self.epoch_ns if connection else failed_ns,
+            connect_ns=connect_ns,
+            ended_ns=connection.ended_ns - self.epoch_ns if connection else failed_ns,
+            status=record.status,
+            error=record.error or (f"http_{record.status}" if not 200 <= record.status < 300 else None),
+            body=connection.body() if connection else b"",
+            reads=connection.reads() if connection else (),
+            content_type=record.headers.get("content-type", ""),
+            phase=phase,
+            api=self.endpoint.api,
+            worker=worker,
+            retry_after_s=_retry_after(record.headers.get("retry-after")),
+        )
+
+    def abort(self) -> None:
+        """End every exchange that runs: each `send` returns its outcome so far, with the error `cancelled`."""
+        for connection in tuple(self._busy):
+            connection.stop("cancelled")
+
+    async def get(self, path: str, timeout_s: float = 10.0) -> tuple[int, bytes]:
+        """GET a path from the server's root, such as `/metrics`; (status, body), (0, b"") without a whole response."""
+        return await self._fetch(self._head("GET", path) + b"\r\n", timeout_s)
+
+    async def post(self, path: str, body: bytes, timeout_s: float = 60.0) -> tuple[int, bytes]:
+        """POST JSON to a path from the server's root, such as `/tokenize`; answers as `get` does."""
+        return await self._fetch(self._head("POST", path) + _length(body) + body, timeout_s)
+
+    async def _fetch(self, request: bytes, timeout_s: float) -> tuple[int, bytes]:
+        # A connection of its own: polling must never take or delay one that is measured.
+        connection = await self._connect(timeout_s)
+        if connection is None:
+            return 0, b""
+        try:
+            await self._run(connection, request, timeout_s, timeout_s, keep=False)
+        finally:
+            connection.close()
+        return (connection.status, connection.body()) if connection.error is None else (0, b"")
+
+    async def _run(
+        self, connection: Connection, request: bytes, idle_s: float, total_s: float, *, keep: bool = True
+    ) -> None:
+        self._busy.add(connection)
+        try:
+            await connection.exchange(request, idle_s, total_s)
+        except asyncio.CancelledError:
+            connection.stop("cancelled")
+            raise
+        finally:
+            self._busy.discard(connection)
+        if keep and connection.usable:
+            self._idle.append(connection)
+
+    def _reusable(self) -> Connection | None:
+        """The connection used last, if it is still young enough."""
+        while self._idle:
+            connection = self._idle.pop()
+            age = time.monotonic_ns() - connection.idle_since_ns
+            if connection.usable and age < (_REUSE_NS if connection.served else _FRESH_NS):
+                return connection
+            connection.close()
+        return None
+
+    async def _connect(self, timeout_s: float = _CONNECT_TIMEOUT_S) -> Connection | None:
+        loop = asyncio.get_running_loop()
+        timeout_s = min(timeout_s, _CONNECT_TIMEOUT_S, self._idle_timeout_s, self._total_timeout_s)
+        try:
+            async with asyncio.timeout(timeout_s):
+                _, connection = await loop.create_connection(
+                    lambda: Connection(secure=self._address.secure),
+                    self._address.host,
+                    self._address.port,
+                    ssl=self._ssl,
+                )
+        except (OSError, UnicodeError) as error:
+            self.last_fault = str(error) or type(error).__name__
+            return None
+        return connection
+
+    def _head(self, method: str, path: str) -> bytes:
+        """The request's head, up to where its length comes."""
+        if any(ord(letter) <= 32 or ord(letter) >= 127 for letter in path):
+            raise UsageError(f"the path {path!r} holds blanks or letters outside ASCII")
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            f"Host: {self._address.host_header}",
+            f"User-Agent: paribus/{__version__}",
+            "Accept: */*",
+            "Accept-Encoding: identity",
+        ]
+        if self.endpoint.api_key:
+            if any(ord(letter) < 32 or ord(letter) >= 127 for letter in self.endpoint.api_key):
+                raise UsageError("the API key holds letters that can't be sent in a header")
+            lines.append(f"Authorization: Bearer {self.endpoint.api_key}")
+        return ("\r\n".join(lines) + "\r\n").encode("ascii")
+
+
+class _NoConnection:
+    """The record of an exchange that never had a connection."""
+
+    status = 0
+    error = "connect"
+    headers: dict[str, str] = {}
+
+
+_PATHS = {"chat": "/chat/completions", "completions": "/completions"}
+
+
+def _length(body: bytes) -> bytes:
+    return b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds to wait, from a number or a date; None when neither."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value) if value.strip().isdigit() else parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None
+    return max(0.0, seconds)

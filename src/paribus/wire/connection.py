@@ -1,0 +1,214 @@
+"""One connection: writes a request, stamps and stores what comes back, and knows when the response is whole.
+
+Nothing is interpreted here but HTTP's own framing: the work for a read is one clock, httptools' parser in C, and two
+appends. What the bytes say is read after the measurement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import zlib
+from array import array
+from typing import cast
+
+import httptools
+
+_MAX_BODY = 1 << 28
+"""A body over 256 MiB ends the exchange: no answer is that long, and memory is finite."""
+_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+
+
+class Connection(asyncio.Protocol):
+    """One connection, one exchange at a time. After an exchange its record stays readable until the next starts."""
+
+    def __init__(self, *, secure: bool) -> None:
+        self._secure = secure
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._done: asyncio.Future[None] | None = None
+        self.usable = False
+        self.served = 0
+        self.idle_since_ns = time.monotonic_ns()
+        self._begin()
+
+    def _begin(self) -> None:
+        """A clean record for the next exchange."""
+        self._parser = httptools.HttpResponseParser(self)
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._times = array("q")
+        self._ends = array("q")
+        self._inflate: zlib._Decompress | None = None
+        self._until_close = True
+        self._head_done = False
+        self._complete = False
+        self._last_ns = 0
+        self.headers: dict[str, str] = {}
+        self.status = 0
+        self.error: str | None = None
+        self.sent_ns = 0
+        self.ended_ns = 0
+
+    # What the client calls.
+
+    def exchange(self, request: bytes, idle_timeout_s: float, total_timeout_s: float) -> asyncio.Future[None]:
+        """Write a request. The future is done (never failed) when the exchange ended; then read the record."""
+        self._begin()
+        self._idle_ns, self._total_ns = int(idle_timeout_s * 1e9), int(total_timeout_s * 1e9)
+        self._done = self._loop.create_future()
+        self._timer = self._loop.call_later(min(idle_timeout_s, total_timeout_s), self._check_timeouts)
+        self._write(request)
+        return self._done
+
+    def stop(self, error: str) -> None:
+        """End the exchange at once with an error; the connection is of no more use."""
+        self._end(error, time.monotonic_ns())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.usable = False
+        if self._transport is not None:
+            self._transport.abort()
+
+    def body(self) -> bytes:
+        """The body so far."""
+        return b"".join(self._parts)
+
+    def reads(self) -> tuple[tuple[int, int], ...]:
+        """(ns since sent, end offset in the body) of each read that brought body bytes."""
+        return tuple((t - self.sent_ns, end) for t, end in zip(self._times, self._ends, strict=True))
+
+    def _write(self, request: bytes) -> None:
+        """Write now: a transport may put writing off to the end of the loop's turn, after the clock was read."""
+        transport = cast(asyncio.Transport, self._transport)
+        self.sent_ns = self._last_ns = time.monotonic_ns()
+        written = 0
+        if not self._secure and transport.get_write_buffer_size() == 0:
+            try:
+                written = os.write(transport.get_extra_info("socket").fileno(), request)
+            except BlockingIOError:
+                written = 0
+            except OSError:
+                self._end("reset", time.monotonic_ns())
+                return
+        if written < len(request):
+            transport.write(request[written:])
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Connected."""
+        self._transport = cast(asyncio.Transport, transport)
+        self.usable = True
+        self.idle_since_ns = time.monotonic_ns()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes arrived: stamp first, then store."""
+        now = time.monotonic_ns()
+        if self._done is None:
+            self.close()  # a server that speaks unasked
+            return
+        self._last_ns = now
+        before = self._size
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade, zlib.error):
+            self.error = self.error or (None if self._complete else "protocol")
+            self.usable = False
+        if self._size > before:
+            self._times.append(now)
+            self._ends.append(self._size)
+        if self._complete or self.error:
+            self._end(self.error, now)
+
+    def eof_received(self) -> bool:
+        """The server closed its side: let the transport close too."""
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone; what that means depends on how far the response was."""
+        now = time.monotonic_ns()
+        self.usable = False
+        if self._head_done and self._until_close and exc is None:
+            self._end(None, now)
+        else:
+            self._end("reset" if exc is not None or self.status == 0 else "cut", now)
+
+    def _check_timeouts(self) -> None:
+        now = time.monotonic_ns()
+        total_left, idle_left = self.sent_ns + self._total_ns - now, self._last_ns + self._idle_ns - now
+        if total_left <= 0:
+            self._end("timeout_total", now)
+        elif idle_left <= 0:
+            self._end("timeout_idle", now)
+        else:
+            self._timer = self._loop.call_later(min(total_left, idle_left) / 1e9 + 0.001, self._check_timeouts)
+
+    def _end(self, error: str | None, now: int) -> None:
+        done, self._done = self._done, None
+        if done is None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self.error = error
+        self.ended_ns = self.idle_since_ns = now
+        self.served += 1
+        if error is not None or not self.usable:
+            self.close()
+        if not done.done():
+            done.set_result(None)
+
+    # What the HTTP parser calls.
+
+    def on_message_begin(self) -> None:
+        """A response begins; one more than was asked for makes the connection useless."""
+        if self._complete:
+            self.usable = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header line (or a trailer, which is passed over)."""
+        if not self._head_done:
+            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """The head is whole: status, framing and encoding are known."""
+        status = self._parser.get_status_code()
+        if 100 <= status < 200:
+            self.headers.clear()
+            return
+        self.status = status
+        self._head_done = True
+        self._until_close = "content-length" not in self.headers and "transfer-encoding" not in self.headers
+        encoding = self.headers.get("content-encoding", "identity").strip().lower()
+        if encoding in ("gzip", "x-gzip", "deflate"):
+            self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
+        elif encoding not in ("identity", ""):
+            self.error = "protocol"
+
+    def on_body(self, data: bytes) -> None:
+        """A part of the body, de-chunked."""
+        if self._inflate is not None:
+            data = self._inflated(data)
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size > _MAX_BODY:
+            self.error = "protocol"
+
+    def on_message_complete(self) -> None:
+        """The response is whole (unless it was an informational one)."""
+        if self._head_done and not self._complete:
+            self._complete = True
+            self.usable = self.usable and self._parser.should_keep_alive()
+
+    def _inflated(self, data: bytes) -> bytes:
+        """Decompress; a stream may hold several gzip members, one after the other."""
+        parts = []
+        while data and self._inflate is not None:
+            parts.append(self._inflate.decompress(data, _MAX_BODY))
+            data = self._inflate.unused_data
+            if self._inflate.eof:
+                self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
+        return b"".join(parts)

@@ -1,0 +1,278 @@
+"""Reads the answers of OpenAI-compatible servers: from stored bytes and read times to pieces, text and usage.
+
+The rules, each with its reason:
+
+- A piece is what carries text, reasoning or a tool call. The role-only opening, empty deltas and the usage block are
+  none: a clock started or stopped by them would time the protocol, not the model.
+- A piece arrives with the read that completed its event.
+- Usage is cumulative and the last count wins, wherever it rides (on the last piece, each piece, a block with
+  `choices: []`, or after `[DONE]`).
+- An error inside the stream is a failure, whatever the HTTP status said.
+- A stream is whole when a finish reason or `[DONE]` came; without either it was cut, however politely it was closed.
+- Text may be replaced: an event with a `message` in place of a `delta`, or with `"replace": true` (in the event, the
+  choice or the delta), carries everything from the start. What was shown before counts no more, unless the new
+  text begins with exactly that: then only the rest is new.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from paribus.wire.answer import Answer, Piece, Usage
+from paribus.wire.exchange import Outcome
+from paribus.wire.sse import read_events
+
+_COMPLETE_DESPITE = ("cut", "reset")
+"""Losses of the connection that don't spoil an answer which had already ended with a finish reason."""
+
+
+def read_answer(outcome: Outcome) -> Answer:
+    """Parse an exchange. Never raises: whatever a server sends becomes pieces and, if need be, an error word."""
+    reading = _Reading()
+    if outcome.status == 0 or outcome.status >= 300:
+        reading.fail(outcome.error or "protocol", _words(_json(outcome.body)))
+    elif outcome.body.lstrip()[:1] in (b"{", b"["):
+        reading.take_body(_json(outcome.body), outcome.reads[-1][0] if outcome.reads else 0)
+    else:
+        _take_stream(reading, outcome)
+    return reading.answer(outcome.error)
+
+
+def _take_stream(reading: _Reading, outcome: Outcome) -> None:
+    reads = iter(outcome.reads)
+    t_ns, end = next(reads, (0, len(outcome.body)))
+    for event in read_events(outcome.body):
+        while end < event.end:
+            t_ns, end = next(reads, (t_ns, event.end))
+        if event.data.strip() == b"[DONE]":
+            reading.done = True
+            continue
+        if not event.data.strip():
+            continue
+        content = _json(event.data)
+        if content is None and not event.whole:
+            reading.fail("cut", "")  # the connection ended inside this event
+        elif event.name == "error":
+            reading.fail("in_band", _words(content) or event.data[:300].decode("utf-8", "replace"))
+        elif not isinstance(content, dict):
+            reading.fail("protocol", "an event holds no JSON object")
+        else:
+            reading.take_event(content, t_ns)
+
+
+@dataclass
+class _Reading:
+    """An answer while it is read."""
+
+    pieces: list[Piece] = field(default_factory=list)
+    calls: dict[int, dict[str, str]] = field(default_factory=dict)
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    error: str | None = None
+    detail: str = ""
+    done: bool = False
+    revised: bool = False
+    timings: dict[str, float] = field(default_factory=dict)
+    half: str = ""
+    """A high surrogate waiting for its other half in the next piece."""
+
+    def fail(self, error: str, detail: str) -> None:
+        """Note the first error."""
+        if self.error is None:
+            self.error, self.detail = error, detail[:300]
+
+    def take_body(self, content: Any, t_ns: int) -> None:
+        """A whole answer in one JSON body: one piece, at its arrival."""
+        if not isinstance(content, dict):
+            self.fail("protocol", "the body holds no JSON object")
+            return
+        self.done = True
+        self.take_event(content, t_ns)
+
+    def take_event(self, content: dict[str, Any], t_ns: int) -> None:
+        """One event's JSON."""
+        if content.get("error") or content.get("object") == "error":
+            self.fail("in_band", _words(content))
+            return
+        usage = _usage(content.get("usage"))
+        self.usage = usage or self.usage
+        self._take_timings(content.get("timings"))
+        for choice in _dicts(content.get("choices")):
+            if choice.get("index") not in (0, None):
+                self.fail("choices", "several choices in one answer")
+                continue
+            whole = content.get("replace") is True or choice.get("replace") is True
+            self._take_choice(choice, t_ns, usage.completion_tokens if usage else None, whole)
+
+    def _take_choice(self, choice: dict[str, Any], t_ns: int, tokens: int | None, whole: bool) -> None:
+        if choice.get("error") or choice.get("finish_reason") in ("error", "abort"):
+            self.fail("in_band", _words(choice))
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str) and reason:
+            self.finish_reason = reason
+        delta, message = choice.get("delta"), choice.get("message")
+        if isinstance(message, dict):
+            delta, whole = message, True
+        if not isinstance(delta, dict):
+            delta = {"content": choice.get("text")}
+        whole = whole or delta.get("replace") is True
+        text, thought = _text(delta.get("content")), _reasoning(delta)
+        if whole:
+            text, thought = self._new_part(text, thought)
+        self._add(t_ns, text, thought, self._take_calls(delta.get("tool_calls"), whole), tokens)
+
+    def _add(self, t_ns: int, text: str, reasoning: str, tool: str, tokens: int | None) -> None:
+        if not (text.isascii() and reasoning.isascii() and tool.isascii() and not self.half):
+            text, reasoning, tool = self._mend(text), self._mend(reasoning), self._mend(tool)
+        if text or reasoning or tool:
+            self.pieces.append(Piece(t_ns, text, reasoning, tool, tokens))
+
+    def _mend(self, text: str) -> str:
+        """Join surrogate halves, over pieces if need be; a half that stays alone becomes U+FFFD."""
+        if not text:
+            return text
+        text, self.half = self.half + text, ""
+        if "\ud800" <= text[-1] <= "\udbff":
+            text, self.half = text[:-1], text[-1]
+        return _whole(text)
+
+    def _new_part(self, text: str, thought: str) -> tuple[str, str]:
+        """What a whole text adds to the pieces so far; where it contradicts them, they count no more."""
+        shown = "".join(piece.text for piece in self.pieces)
+        pondered = "".join(piece.reasoning for piece in self.pieces)
+        if (not text or text.startswith(shown)) and (not thought or thought.startswith(pondered)):
+            return text[len(shown) :], thought[len(pondered) :]
+        self.revised = True
+        kept = [
+            Piece(p.t_ns, "" if text else p.text, "" if thought else p.reasoning, p.tool, p.tokens) for p in self.pieces
+        ]
+        self.pieces = [piece for piece in kept if piece.delivered]
+        return text, thought
+
+    def _take_calls(self, calls: Any, whole: bool) -> str:
+        """Add tool-call deltas to the calls, by index, and return their text."""
+        added = []
+        for position, call in enumerate(_dicts(calls)):
+            given = call.get("index")
+            index = given if isinstance(given, int) else position
+            if whole and index in self.calls:
+                continue  # a closing message that repeats the calls already streamed
+            into = self.calls.setdefault(index, {"name": "", "arguments": "", "id": ""})
+            function = call.get("function")
+            function = function if isinstance(function, dict) else {}
+            name, arguments = _text(function.get("name")), _arguments(function.get("arguments"))
+            into["name"] += name
+            into["arguments"] += arguments
+            into["id"] = into["id"] or _text(call.get("id"))
+            added.append(name + arguments)
+        return "".join(added)
+
+    def _take_timings(self, timings: Any) -> None:
+        if isinstance(timings, dict):
+            self.timings = {
+                name: float(value)
+                for name, value in timings.items()
+                if isinstance(value, int | float) and not isinstance(value, bool)
+            }
+
+    def answer(self, transport_error: str | None) -> Answer:
+        """The finished answer; `transport_error` is what befell the exchange."""
+        if self.half:
+            self._add(self.pieces[-1].t_ns if self.pieces else 0, "\ufffd", "", "", None)
+        error = self._verdict(transport_error)
+        return Answer(
+            pieces=tuple(self.pieces),
+            text="".join(piece.text for piece in self.pieces),
+            reasoning="".join(piece.reasoning for piece in self.pieces),
+            tool_calls=tuple(
+                {name: _whole(value) for name, value in self.calls[index].items()} for index in sorted(self.calls)
+            ),
+            finish_reason=self.finish_reason and _whole(self.finish_reason),
+            usage=self.usage,
+            error=error,
+            done=self.done,
+            revised=self.revised,
+            detail=_whole(self.detail) if error else "",
+            timings=self.timings,
+        )
+
+    def _verdict(self, transport_error: str | None) -> str | None:
+        ended = self.finish_reason is not None or self.done
+        if transport_error is not None and not (ended and transport_error in _COMPLETE_DESPITE):
+            return transport_error
+        if self.error is not None:
+            return None if self.error == "cut" and ended else self.error
+        if not ended:
+            return "cut"
+        return None if self.pieces else "empty"
+
+
+def _whole(text: str) -> str:
+    """The text with surrogate halves joined, or replaced where they stay alone: what can be stored as UTF-8."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _json(data: bytes) -> Any:
+    """The JSON value, or None. Python's parser takes what the strict one refuses: lone surrogates, bad UTF-8."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        try:
+            return json.loads(data.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            return None
+
+
+def _dicts(value: Any) -> Iterator[dict[str, Any]]:
+    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
+
+
+def _text(value: Any) -> str:
+    """Text, or the text parts of a list of parts."""
+    if isinstance(value, list):
+        return "".join(_text(part.get("text")) for part in _dicts(value))
+    return value if isinstance(value, str) else ""
+
+
+def _reasoning(delta: dict[str, Any]) -> str:
+    # Servers that send both names send the same text twice.
+    return _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
+
+
+def _arguments(value: Any) -> str:
+    """Arguments as text; servers that send an object instead of a string are taken at their JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else _text(value)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62 else None
+
+
+def _usage(value: Any) -> Usage | None:
+    if not isinstance(value, dict):
+        return None
+    prompt_details, details = value.get("prompt_tokens_details"), value.get("completion_tokens_details")
+    cached = prompt_details.get("cached_tokens") if isinstance(prompt_details, dict) else None
+    usage = Usage(
+        completion_tokens=_count(value.get("completion_tokens")),
+        prompt_tokens=_count(value.get("prompt_tokens")),
+        cached_tokens=_count(cached if cached is not None else value.get("prompt_cache_hit_tokens")),
+        reasoning_tokens=_count(details.get("reasoning_tokens") if isinstance(details, dict) else None),
+    )
+    return None if usage == Usage(None, None, None, None) else usage
+
+
+def _words(content: Any) -> str:
+    """The server's own words on an error, wherever it put them."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, dict):
+        for name in ("error", "message", "detail"):
+            if content.get(name):
+                return _words(content[name])
+    return "" if content is None else json.dumps(content, ensure_ascii=False)
