@@ -1,0 +1,190 @@
+"""What two runs must share before they are compared (PROTOCOL section 5).
+
+The registry of conditions says what each difference does: `always` (never compared), `subject` (compared only when
+declared the subject, and then named), `shown`. A few conditions are more than equal or unequal; each has its rule here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from paribus.conditions import CONDITIONS, UsageError
+from paribus.results.run import RunSummary
+from paribus.results.strip import UNKNOWN
+
+SUBJECTS: dict[str, tuple[str, ...]] = {
+    "decoder": ("decoder", "decoder_parameters"),
+    "denoising": ("lossy",),
+    "model": ("model", "weights", "kind"),
+    "engine": ("engine", "engine_build", "engine_version", "attention_backend", "launch"),
+    "launch": ("launch",),
+    "driver": ("driver",),
+    "prefix-caching": ("prefix_caching",),
+    "cpu": ("cpu", "cpu_count", "memory_gb"),
+}
+"""What a person may declare as the subject of a comparison, and the conditions that may then differ."""
+
+LOSSLESS = frozenset({None, "none", "rejection", "block", "strict"})
+"""Acceptance methods that leave the answers alone: they may meet each other, and nothing else may."""
+
+Conditions = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One condition in which two runs differ, with both values and whether it forbids the comparison."""
+
+    name: str
+    label: str
+    left: Any
+    right: Any
+    refused: bool
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.label}: {_shown(self.left)} and {_shown(self.right)}{self.remedy}"
+
+
+def parse_subjects(text: str | None) -> frozenset[str]:
+    """Names of conditions that may differ, from words separated by commas: keys of `SUBJECTS` or conditions' names."""
+    allowed: set[str] = set()
+    for word in (text or "").replace(" ", ",").split(","):
+        if not word:
+            continue
+        if word in SUBJECTS:
+            allowed |= set(SUBJECTS[word])
+        elif word in CONDITIONS and CONDITIONS[word].gates == "subject":
+            allowed.add(word)
+        else:
+            raise UsageError(f"{word!r} can't be the subject of a comparison; what can: {', '.join(sorted(SUBJECTS))}")
+    return frozenset(allowed)
+
+
+def differences(left: RunSummary, right: RunSummary, subjects: Iterable[str] = ()) -> list[Difference]:
+    """Every gating condition in which two runs differ, refused ones first."""
+    allowed = frozenset(subjects)
+    a, b = left.conditions, right.conditions
+    found = [difference for name in CONDITIONS if (difference := _one(name, a, b, allowed)) is not None]
+    found += _limits(left, right)
+    return sorted(found, key=lambda difference: not difference.refused)
+
+
+def refusals(left: RunSummary, right: RunSummary, subjects: Iterable[str] = ()) -> list[Difference]:
+    """The differences that forbid comparing two runs; empty when they may be compared."""
+    return [difference for difference in differences(left, right, subjects) if difference.refused]
+
+
+def _one(name: str, a: Conditions, b: Conditions, allowed: frozenset[str]) -> Difference | None:
+    condition = CONDITIONS[name]
+    if condition.gates == "shown" or _same(name, a, b, allowed):
+        return None
+    refused = condition.gates == "always" or name not in allowed
+    remedy = ""
+    if refused and condition.gates == "subject":
+        word = next((word for word, names in SUBJECTS.items() if name in names), name)
+        remedy = f" (to compare just this: --subject {word})"
+    return Difference(name, condition.label, a.get(name), b.get(name), refused, remedy)
+
+
+def _same(name: str, a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:
+    if name in _RULES:
+        return _RULES[name](a, b, allowed)
+    return bool(a.get(name) == b.get(name))
+
+
+def _acceptance(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:  # noqa: ARG001 (a rule's signature)
+    left, right = a.get("acceptance_method"), b.get("acceptance_method")
+    return left == right or (left in LOSSLESS and right in LOSSLESS)
+
+
+def _cached(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:  # noqa: ARG001
+    # An engine without this counter is taken at its word that prefix caching is off; a positive count never is.
+    if a.get("prefix_caching") and b.get("prefix_caching"):
+        return True
+    return not a.get("cached_tokens") and not b.get("cached_tokens")
+
+
+def _sampling_accepted(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:
+    # Two models have their own cards' fields; what gates is which of its own fields an engine left out.
+    if "model" in allowed and a.get("model") != b.get("model"):
+        return _left_out(a) == _left_out(b)
+    return bool(_accepted(a) == _accepted(b))
+
+
+def _accepted(conditions: Conditions) -> Any:
+    accepted = conditions.get("sampling_accepted")
+    return sorted(accepted) if isinstance(accepted, (list, dict)) else accepted
+
+
+def _left_out(conditions: Conditions) -> frozenset[str] | None:
+    wanted, accepted = conditions.get("sampling"), conditions.get("sampling_accepted")
+    if not isinstance(wanted, dict) or not isinstance(accepted, (list, dict)):
+        return None
+    return frozenset(wanted) - frozenset(map(str, accepted))
+
+
+def _fingerprint(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:
+    # Only diffusion models have one; two models have two. A mismatch with the reference is a flag of its own.
+    if "model" in allowed and a.get("model") != b.get("model"):
+        return True
+    return bool(a.get("sampler_fingerprint") == b.get("sampler_fingerprint"))
+
+
+def _energy(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:  # noqa: ARG001
+    # It gates figures of energy alone (see `energy_comparable`).
+    return True
+
+
+_RULES: dict[str, Callable[[Conditions, Conditions, frozenset[str]], bool]] = {
+    "acceptance_method": _acceptance,
+    "cached_tokens": _cached,
+    "sampling_accepted": _sampling_accepted,
+    "sampler_fingerprint": _fingerprint,
+    "energy_scope": _energy,
+}
+
+
+def energy_comparable(left: RunSummary, right: RunSummary) -> bool:
+    """Whether energy figures of two runs may meet: both scopes are known and the same."""
+    scope = left.conditions.get("energy_scope")
+    return scope is not None and scope == right.conditions.get("energy_scope")
+
+
+def _limits(left: RunSummary, right: RunSummary) -> list[Difference]:
+    """What each side must be by itself: the same kind of measurement, enough requests admitted, no invalid flag."""
+    found = []
+    if left.kind != right.kind:
+        found.append(Difference("kind_of_run", "kind of run", left.kind, right.kind, True))
+    if left.origin != right.origin:
+        found.append(Difference("origin", "origin", left.origin, right.origin, True))
+    admitted = [_admits(side) for side in (left, right)]
+    if any(admitted):
+        one, two = (side or "as many as asked" for side in admitted)
+        found.append(Difference("admitted", "requests admitted", one, two, True))
+    invalid = [_invalid(side) for side in (left, right)]
+    if any(invalid):
+        one, two = (side or "none" for side in invalid)
+        found.append(Difference("flags", "flags that forbid a ranking", one, two, True))
+    return found
+
+
+def _admits(run: RunSummary) -> str:
+    admitted, asked = run.conditions.get("admitted"), run.conditions.get("requests_at_once")
+    few = run.kind != "quality" and isinstance(admitted, int) and isinstance(asked, int) and admitted < asked
+    return f"{admitted} of {asked}" if few else ""
+
+
+def _invalid(run: RunSummary) -> str:
+    return ", ".join(dict.fromkeys(flag.id for flag in run.flags if flag.severity == "invalid"))
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {item}" for key, item in sorted(value.items())) or "none"
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value) or "none"
+    return str(value)
