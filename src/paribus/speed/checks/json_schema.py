@@ -1,0 +1,86 @@
+"""Checker `json_schema`: the answer holds one JSON value that fits a schema and says what it should."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+from pydantic import Field, field_validator
+
+from paribus.catalog import Spec
+from paribus.speed.checks.json_text import json_values, same
+from paribus.speed.checks.text import GivenAnswer
+
+_REGEX_KEYWORDS = {"pattern", "patternProperties"}
+
+
+class JsonSchemaParameters(Spec):
+    """`json_schema`: a JSON Schema (2020-12; no regular expressions, no references to other documents).
+
+    `expect`: JSON pointers (`/items/0/name`) to the values that must be there; `{"any_of": [...]}` names forms, and
+    `{"length": n}` only how many parts there are.
+    """
+
+    json_schema: dict[str, Any]
+    expect: dict[str, Any] = Field(default={}, max_length=60)
+
+    @field_validator("json_schema")
+    @classmethod
+    def _safe(cls, schema: dict[str, Any]) -> dict[str, Any]:
+        jsonschema.Draft202012Validator.check_schema(schema)
+        _refuse_unsafe(schema)
+        return schema
+
+
+def check_json_schema(parameters: JsonSchemaParameters, answer: GivenAnswer) -> bool:
+    """The last JSON value in the answer fits the schema and holds the expected values; prose and fences may surround it."""
+    value = None
+    for value in json_values(answer.text):  # noqa: B007  (the last value is wanted)
+        pass
+    if value is None:
+        return False
+    try:
+        if not jsonschema.Draft202012Validator(parameters.json_schema).is_valid(value):
+            return False
+    except RecursionError:
+        return False
+    return all(_holds(value, pointer, wanted) for pointer, wanted in parameters.expect.items())
+
+
+def _holds(value: Any, pointer: str, wanted: Any) -> bool:
+    found, there = resolve(value, pointer)
+    if not there:
+        return False
+    if isinstance(wanted, dict) and wanted.keys() == {"any_of"}:
+        return any(same(found, form) for form in wanted["any_of"])
+    if isinstance(wanted, dict) and wanted.keys() == {"length"}:
+        return isinstance(found, list | dict | str) and len(found) == wanted["length"]
+    return same(found, wanted)
+
+
+def resolve(value: Any, pointer: str) -> tuple[Any, bool]:
+    """The part of a JSON value at a JSON pointer (RFC 6901), and whether it is there."""
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and name.isdecimal() and len(name) < 6 and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return None, False
+    return value, True
+
+
+def _refuse_unsafe(schema: Any) -> None:
+    """Refuse what could hang or reach out: regular expressions and references outside the schema."""
+    if isinstance(schema, list):
+        for part in schema:
+            _refuse_unsafe(part)
+    if not isinstance(schema, dict):
+        return
+    for name, part in schema.items():
+        if (name in _REGEX_KEYWORDS and not isinstance(part, dict | list)) or name == "patternProperties":
+            raise ValueError(f"{name} is not allowed in a check's schema: use enum, format or expect")
+        if name in {"$ref", "$dynamicRef"} and isinstance(part, str) and not part.startswith("#"):
+            raise ValueError(f"{name} {part!r} leaves the schema: only references that begin with # are allowed")
+        _refuse_unsafe(part)

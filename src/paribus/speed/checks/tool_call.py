@@ -1,0 +1,99 @@
+"""Checker `tool_call`: the answer makes exactly the right calls, natively or as JSON in its text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from paribus.catalog import Spec
+from paribus.speed.checks.json_text import json_values, parse_json, same
+from paribus.speed.checks.text import GivenAnswer
+
+
+class ExpectedCall(Spec):
+    """One call: each argument's value, or `{"any_of": [...]}`; `optional` arguments may be there with any value."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+    optional: list[str] = []
+
+
+class ToolCallParameters(Spec):
+    """`calls`: all calls that must be made, no other; `ordered`: in this order."""
+
+    calls: list[ExpectedCall] = Field(max_length=12)
+    ordered: bool = False
+
+
+def check_tool_call(parameters: ToolCallParameters, answer: GivenAnswer) -> bool:
+    """The calls made are the expected ones: reported by the engine, else read from the JSON in the text."""
+    calls = _native(answer) if answer.tool_calls else _written(answer.text)
+    if calls is None or len(calls) != len(parameters.calls):
+        return False
+    if parameters.ordered:
+        return all(_fits(call, wanted) for call, wanted in zip(calls, parameters.calls, strict=True))
+    return _all_matched(calls, list(parameters.calls))
+
+
+Call = tuple[str, dict[str, Any]]
+
+
+def _native(answer: GivenAnswer) -> list[Call] | None:
+    calls = [_call({"name": c.get("name", ""), "arguments": c.get("arguments", "")}) for c in answer.tool_calls]
+    return None if None in calls else [call for call in calls if call]
+
+
+def _written(text: str) -> list[Call] | None:
+    """Calls in the text: JSON objects with a name and arguments, alone, in an array, or under `tool_calls`."""
+    calls: list[Call] = []
+    for value in json_values(text):
+        for part in _flat(value):
+            call = _call(part)
+            if call is None:
+                return None
+            calls.append(call)
+    return calls
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
+        value = value["tool_calls"]
+    return value if isinstance(value, list) else [value]
+
+
+def _call(value: Any) -> Call | None:
+    """A call from the forms in use: name/arguments, name/parameters, function: {...}, arguments as text."""
+    if isinstance(value, dict) and isinstance(value.get("function"), dict):
+        value = value["function"]
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        return None
+    arguments = value.get("arguments", value.get("parameters", {}))
+    if isinstance(arguments, str):
+        arguments = parse_json(arguments) if arguments.strip() else {}
+    return (value["name"], arguments) if isinstance(arguments, dict) else None
+
+
+def _all_matched(calls: list[Call], wanted: list[ExpectedCall]) -> bool:
+    """Whether the calls can be paired with the wanted ones, in any order (at most 12 of them)."""
+    if not calls:
+        return True
+    first, rest = calls[0], calls[1:]
+    return any(
+        _fits(first, candidate) and _all_matched(rest, wanted[:index] + wanted[index + 1 :])
+        for index, candidate in enumerate(wanted)
+    )
+
+
+def _fits(call: Call, wanted: ExpectedCall) -> bool:
+    name, arguments = call
+    given = {key: value for key, value in arguments.items() if key not in wanted.optional or key in wanted.arguments}
+    if name != wanted.name or given.keys() != wanted.arguments.keys():
+        return False
+    return all(_value_fits(given[key], form) for key, form in wanted.arguments.items())
+
+
+def _value_fits(value: Any, form: Any) -> bool:
+    if isinstance(form, dict) and form.keys() == {"any_of"}:
+        return any(same(value, one) for one in form["any_of"])
+    return same(value, form)

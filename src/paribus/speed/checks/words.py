@@ -1,0 +1,117 @@
+"""Checkers of words: `short_answer`, `contains_all`, `exact_line`."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import Field
+
+from paribus.catalog import Spec
+from paribus.speed.checks.text import GivenAnswer, final_places, folded, plain, without_fences
+
+_AROUND = re.compile(r"\s*([-+*/=<>(),:;^|])\s*")
+_BULLET = re.compile(r"^(?:[-*>]|\d{1,3}[.)])\s+")
+_EDGES = "\"'“”‘’«»`*.,;:!?()[]{} \t"
+_SPAN = re.compile(r"`([^`\n]{1,400})`")
+
+WORD = Field(min_length=1, max_length=400)
+
+
+class ShortAnswerParameters(Spec):
+    """`accept`: forms of the right answer; `reject`: forms that make it wrong when they stand beside a right one."""
+
+    accept: list[str] = Field(min_length=1, max_length=40)
+    reject: list[str] = []
+
+
+class ContainsAllParameters(Spec):
+    """`words`: each must occur (a list inside: one of its forms must); `none`: none of these may occur."""
+
+    words: list[str | list[str]] = Field(min_length=1, max_length=60)
+    none: list[str] = []
+
+
+class ExactLineParameters(Spec):
+    """`lines`: forms of the right line; white space inside a line doesn't count."""
+
+    lines: list[str] = Field(min_length=1, max_length=40)
+    case: bool = True
+
+
+def check_short_answer(parameters: ShortAnswerParameters, answer: GivenAnswer) -> bool:
+    """One of the accepted forms stands where the final answer stands, as whole words, and no rejected one does."""
+    places = [_tight(place) for place in final_places(answer.text)]
+    if not places:
+        return False
+    for place in places:
+        if any(_occurs(_tight(plain(form)), place) for form in parameters.reject):
+            return False
+    return any(_occurs(_tight(plain(form)), place) for place in places for form in parameters.accept)
+
+
+def check_contains_all(parameters: ContainsAllParameters, answer: GivenAnswer) -> bool:
+    """Every word (or one of its forms) occurs in the answer as whole words, and none of the forbidden ones."""
+    text = folded(plain(answer.text))
+    for word in parameters.words:
+        forms = [word] if isinstance(word, str) else word
+        if not any(_occurs(folded(plain(form)), text) for form in forms):
+            return False
+    return not any(_occurs(folded(plain(form)), text) for form in parameters.none)
+
+
+def check_exact_line(parameters: ExactLineParameters, answer: GivenAnswer) -> bool:
+    """One line of the answer (or one span in backticks) is the right line, quotes, bullets and blanks aside."""
+    wanted = {_bare(line, parameters.case) for line in parameters.lines}
+    lines = without_fences(answer.text).splitlines()[:5_000]
+    spans = [found.group(1) for found in _SPAN.finditer(answer.text)]
+    return any(_bare(line, parameters.case) in wanted for line in [*lines, *spans])
+
+
+def _tight(text: str) -> str:
+    """Folded, with no blanks around operators: `x = 3` and `x=3` are the same."""
+    return _AROUND.sub(r"\1", folded(text))
+
+
+def _bare(line: str, case: bool) -> str:
+    line = _BULLET.sub("", line.strip()).strip("`").strip()
+    for pair in ("“”", "«»", '""', "''"):
+        if len(line) > 1 and line[0] == pair[0] and line[-1] == pair[1]:
+            line = line[1:-1]
+    line = "".join(line.split())
+    return line if case else line.casefold()
+
+
+def _occurs(form: str, text: str) -> bool:
+    """Whether the form occurs with nothing at its ends that would make it part of a longer word or number."""
+    form = form.strip(_EDGES) or form
+    at = text.find(form)
+    while at >= 0:
+        end = at + len(form)
+        if _ends_word(form[0], text[at - 1 : at]) and _ends_word(form[-1], text[end : end + 1]):
+            number = form[0].isdigit() and _part_of_number(text[max(0, at - 2) : at], text[end : end + 2], form)
+            if not number:
+                return True
+        at = text.find(form, at + 1)
+    return False
+
+
+def _ends_word(inner: str, outer: str) -> bool:
+    """Whether a word may end between the two characters. Scripts without blanks between words always may."""
+    if not outer or not _spaced(inner) or not _spaced(outer):
+        return True
+    return not (inner.isalnum() and outer.isalnum())
+
+
+def _spaced(character: str) -> bool:
+    """Whether the character belongs to a script that puts blanks between words (not Chinese, Japanese, Thai)."""
+    code = ord(character)
+    return not (0x0E00 <= code <= 0x0E7F or 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF)
+
+
+def _part_of_number(before: str, after: str, form: str) -> bool:
+    """Whether a number goes on beyond the form: `1.5` and `-5` for 5, `5/6` and `5,200` for 5."""
+    if before[-1:] == "-" and not before[:-1].isalnum():
+        return True
+    if before[-1:] in {".", ",", "/"} and before[:-1].isdigit():
+        return True
+    return form[-1].isdigit() and after[:1] in {".", ",", "/"} and after[1:].isdigit()
