@@ -1,0 +1,42 @@
+"""Safe markup: text that strangers wrote becomes harmless before it reaches a page, an attribute or an SVG."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from markupsafe import Markup, escape
+
+# Characters that XML can't hold, and those that reorder or hide the text around them.
+_HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
+
+
+def clean(value: Any) -> Any:
+    """The value; in text, control, bidirectional and invisible characters and lone surrogates become U+FFFD."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return _HARMFUL.sub("\ufffd", value)
+
+
+def text(value: Any) -> Markup:
+    """A value as escaped, harmless text."""
+    return escape(clean(str(value)))
+
+
+def tag(name: str, *children: Markup | str, **attributes: object) -> Markup:
+    """One element. Children that aren't `Markup` are escaped; `None` attributes are left out.
+
+    Underscores in attribute names become hyphens; a trailing one is dropped (`class_`).
+    """
+    parts = [
+        f'{key.rstrip("_").replace("_", "-")}="{text(value)}"' for key, value in attributes.items() if value is not None
+    ]
+    head = Markup(" ".join([name, *parts]))  # noqa: S704 (every attribute is escaped above)
+    inner = joined(children)
+    return Markup("<{}>{}</{}>").format(head, inner, Markup(name))  # noqa: S704 (our own element names)
+
+
+def joined(parts: Iterable[Markup | str]) -> Markup:
+    """Parts one after the other, escaped where they aren't markup."""
+    return Markup("").join(part if isinstance(part, Markup) else text(part) for part in parts)

@@ -1,0 +1,206 @@
+"""Rendering: from the database to a folder of pages. The same input gives the same bytes; what didn't change stays."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+from paribus import __version__
+from paribus.catalog import Catalog
+from paribus.conditions import EnvironmentFault, UsageError, hash12
+from paribus.site import words
+from paribus.site.charts import Chart, inline_mark
+from paribus.site.content import read_content
+from paribus.site.exports import copy_data
+from paribus.site.markup import clean
+from paribus.site.page import Page, Site, board_path, figure_path, pair_path, race_path, run_path, site_root
+from paribus.site.pages import all_pages
+
+LEDGER = ".pages.json"
+"""In the site's folder: which inputs each page was made from, and which files belong to it."""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What a rendering did: pages in all, pages rendered this time, files removed."""
+
+    out: Path
+    pages: int
+    rendered: int
+    removed: int
+
+
+def render_site(database: Path, out: Path, root: Path) -> Rendered:
+    """Render the site of one database into `out`. `root` is the repository: its catalog, templates and assets.
+
+    Pages whose inputs didn't change are left as they are; files of pages that are gone are removed.
+    """
+    folder = site_root(root)
+    _refuse_foreign(out)
+    content = read_content(database)
+    try:
+        site = Site(content, Catalog(root))
+        previous = _ledger(out)
+        writer = _Writer(out, _environment(folder / "templates"), _code_digest(folder), previous)
+        for page in all_pages(site):
+            writer.page(page, site)
+        writer.copied("assets", _copy_assets(folder / "assets", out))
+        writer.copied("data", copy_data(database, out))
+    except OSError as error:
+        raise EnvironmentFault(f"can't write the site into {out}: {error.strerror or error}") from error
+    finally:
+        content.close()
+    removed = _remove_stale(out, previous, writer.ledger)
+    _write(out / LEDGER, json.dumps(writer.ledger, indent=1, sort_keys=True) + "\n")
+    return Rendered(out, len([p for p in writer.ledger if p.endswith(".html")]), writer.rendered, removed)
+
+
+Ledger = dict[str, dict[str, Any]]
+
+
+class _Writer:
+    """Writes pages with their charts and keeps the ledger."""
+
+    def __init__(self, out: Path, environment: Environment, code: str, previous: Ledger) -> None:
+        self.out, self.environment, self.code, self.previous = out, environment, code, previous
+        self.ledger: Ledger = {}
+        self.rendered = 0
+
+    def page(self, page: Page, site: Site) -> None:
+        if page.path in self.ledger:
+            raise UsageError(f"two pages of the site want to be {page.path}: ids in the database clash")
+        key = hash12([self.code, site.edition, _plain(page.inputs)]) if page.inputs is not None else ""
+        known = self.previous.get(page.path)
+        if key and known and known["key"] == key and all((self.out / name).is_file() for name in known["files"]):
+            self.ledger[page.path] = known
+            return
+        files = _files(page, self.environment, site)
+        for name, text in files.items():
+            _write(self.out / name, text)
+        self.ledger[page.path] = {"key": key, "files": sorted(files)}
+        self.rendered += 1
+
+    def copied(self, name: str, files: Iterable[str]) -> None:
+        self.ledger[name] = {"key": "", "files": sorted(files)}
+
+
+def _files(page: Page, environment: Environment, site: Site) -> dict[str, str]:
+    """A page and the files of its charts, by path below the site's folder."""
+    view = page.view()
+    try:
+        html = environment.get_template(page.template).render(
+            **view.values, base=page.base, path=page.path, edition=site.edition
+        )
+    except TemplateError as error:
+        raise EnvironmentFault(f"the template {page.template} is faulty: {error}") from error
+    files = {page.path: html.rstrip() + "\n"}
+    for chart in view.charts:
+        files[f"charts/{chart.name}.svg"] = chart.file
+        files[f"charts/{chart.name}.csv"] = chart.csv
+    return files
+
+
+def _environment(templates: Path) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=clean,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.globals.update(
+        words=words,
+        mark=inline_mark,
+        version=__version__,
+        run_path=run_path,
+        figure_path=figure_path,
+        board_path=board_path,
+        race_path=race_path,
+        pair_path=pair_path,
+    )
+    environment.filters["date"] = words.date
+    return environment
+
+
+def _plain(value: Any) -> Any:
+    """Inputs as JSON that can be hashed: what JSON lacks becomes text."""
+    return json.loads(json.dumps(value, default=str, sort_keys=True).replace("NaN", "null").replace("Infinity", "null"))
+
+
+def _code_digest(folder: Path) -> str:
+    """A digest of templates and of this package: when either changes, every page is rendered again."""
+    digest = hashlib.sha256()
+    for root in (folder / "templates", Path(__file__).parent):
+        for path in sorted(p for p in root.rglob("*") if p.suffix in (".html", ".py")):
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _refuse_foreign(out: Path) -> None:
+    """Rendering removes files: refuse a folder that holds something else."""
+    if out.is_dir() and not (out / LEDGER).is_file() and any(out.iterdir()):
+        raise UsageError(f"{out} holds files that `paribus site` didn't write: choose an empty folder with --out")
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is not a folder: choose another with --out")
+
+
+def _ledger(out: Path) -> Ledger:
+    try:
+        ledger: Ledger = json.loads((out / LEDGER).read_text(encoding="utf-8"))
+        return {name: {"key": str(e["key"]), "files": [str(f) for f in e["files"]]} for name, e in ledger.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        # No ledger, or one that was cut off: everything is rendered again.
+        return {}
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole or not at all, and leave it alone when it already says the same."""
+    data = text.encode("utf-8", errors="replace")
+    if path.is_file() and path.read_bytes() == data:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_bytes(data)
+    os.replace(temporary, path)
+
+
+def _copy_assets(source: Path, out: Path) -> list[str]:
+    names = []
+    for path in sorted(p for p in source.iterdir() if p.is_file()):
+        target = out / "assets" / path.name
+        if not target.is_file() or target.read_bytes() != path.read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+        names.append(f"assets/{path.name}")
+    return names
+
+
+def _remove_stale(out: Path, previous: Ledger, current: Ledger) -> int:
+    """Remove the files of pages that are gone. Only names below the folder that an earlier rendering wrote."""
+    keep = _names(current)
+    removed = 0
+    for name in sorted(_names(previous) - keep):
+        path = out / name
+        if path.is_file() and path.resolve().is_relative_to(out.resolve()):
+            path.unlink()
+            removed += 1
+            if not any(path.parent.iterdir()) and path.parent != out:
+                path.parent.rmdir()
+    return removed
+
+
+def _names(ledger: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    return {name for entry in ledger.values() for name in entry["files"]}
+
+
+__all__ = ["Chart", "Rendered", "render_site"]
