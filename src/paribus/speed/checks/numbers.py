@@ -16,6 +16,7 @@ _NUMBER = re.compile(
 )
 _ITEM = re.compile(r"^\s*(?:\d{1,2}[.)]\s|step\s+\d+\b[:.]?)", re.IGNORECASE | re.MULTILINE)
 _WORD = re.compile(r"[^\W\d_]+")
+_BARE = re.compile(r"[^\w-]{0,3}-?\d")
 _EQUAL = re.compile(r"=\s*[^\d\s=-]{0,3}\s?(-?\d)")
 
 
@@ -66,14 +67,16 @@ def final_number(text: str) -> Fraction | None:
     found = _numbers(_after_equals(told)) if told else []
     if found:
         return found[0]
-    lines = [_ITEM.sub(" ", line) for line in clean.splitlines()]
-    return _bare_number(lines[0]) if lines and _bare_number(lines[0]) is not None else _last_number(lines[-400:])
+    lines = clean.splitlines()
+    bare = _bare_number(lines[0]) if lines else None
+    return bare if bare is not None else _last_number([_ITEM.sub(" ", line) for line in lines[-400:]])
 
 
 def _bare_number(line: str) -> Fraction | None:
-    """The number of a line that says nothing else: at most two words beside it."""
+    """The number of a line that says nothing else: it begins with the number, at most two words follow."""
     found = _numbers(line)
-    return found[0] if len(found) == 1 and len(line) <= 40 and len(_WORD.findall(line)) <= 2 else None
+    lean = len(line) <= 40 and _BARE.match(line) is not None and _ITEM.match(line) is None
+    return found[0] if lean and len(found) == 1 and len(_WORD.findall(line)) <= 2 else None
 
 
 def _last_number(lines: list[str]) -> Fraction | None:

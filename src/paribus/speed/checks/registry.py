@@ -40,14 +40,22 @@ def passes(check: Check, text: str, tool_calls: Sequence[Mapping[str, str]] = ()
 
     Whatever the text, the result is True or False. A check that is itself wrong raises `UsageError`.
     """
-    checker, parameters = _ready(check.kind, canonical(check.parameters))
+    checker, parameters = _checker(check)
     answer = GivenAnswer(text, tuple(tool_calls))
     return not answer.too_long and checker.judge(parameters, answer)
 
 
 def validate(check: Check) -> None:
     """Raise `UsageError`, in one sentence, when a check's kind or parameters are wrong."""
-    _ready(check.kind, canonical(check.parameters))
+    _checker(check)
+
+
+def _checker(check: Check) -> tuple[Checker, Spec]:
+    try:
+        parameters = canonical(check.parameters)
+    except ValueError as error:
+        raise UsageError(f"the check {check.kind!r}: its parameters are no plain JSON ({error})") from error
+    return _ready(check.kind, parameters)
 
 
 @lru_cache(maxsize=1024)

@@ -20,9 +20,9 @@ class ExpectedCall(Spec):
 
 
 class ToolCallParameters(Spec):
-    """`calls`: all calls that must be made, no other; `ordered`: in this order."""
+    """`calls`: all calls that must be made, no other (none: the answer must be words); `ordered`: in this order."""
 
-    calls: list[ExpectedCall] = Field(max_length=12)
+    calls: list[ExpectedCall] = Field(max_length=6)
     ordered: bool = False
 
 
@@ -31,6 +31,8 @@ def check_tool_call(parameters: ToolCallParameters, answer: GivenAnswer) -> bool
     calls = _native(answer) if answer.tool_calls else _written(answer.text)
     if calls is None or len(calls) != len(parameters.calls):
         return False
+    if not calls:
+        return bool(answer.text.strip())
     if parameters.ordered:
         return all(_fits(call, wanted) for call, wanted in zip(calls, parameters.calls, strict=True))
     return _all_matched(calls, list(parameters.calls))
@@ -75,7 +77,7 @@ def _call(value: Any) -> Call | None:
 
 
 def _all_matched(calls: list[Call], wanted: list[ExpectedCall]) -> bool:
-    """Whether the calls can be paired with the wanted ones, in any order (at most 12 of them)."""
+    """Whether the calls can be paired with the wanted ones, in any order (at most 6 of them)."""
     if not calls:
         return True
     first, rest = calls[0], calls[1:]
