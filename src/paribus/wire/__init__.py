@@ -3,12 +3,16 @@
 from paribus.wire.answer import Answer, Piece, Usage
 from paribus.wire.client import Client
 from paribus.wire.exchange import Address, Api, Endpoint, Outcome
+from paribus.wire.lite import MILESTONES, LiteRow, lite_row, read_lite, write_lite
 from paribus.wire.loop import Lag, LagMeter, run
 from paribus.wire.openai import read_answer
 from paribus.wire.payload import payload
+from paribus.wire.records import iter_outcomes, read_outcomes, write_outcomes
+from paribus.wire.spool import Spool
 from paribus.wire.tokens import standard_token_ends, standard_tokens, standard_tokens_after, utf8_bytes
 
 __all__ = [
+    "MILESTONES",
     "Address",
     "Answer",
     "Api",
@@ -16,14 +20,22 @@ __all__ = [
     "Endpoint",
     "Lag",
     "LagMeter",
+    "LiteRow",
     "Outcome",
     "Piece",
+    "Spool",
     "Usage",
+    "iter_outcomes",
+    "lite_row",
     "payload",
     "read_answer",
+    "read_lite",
+    "read_outcomes",
     "run",
     "standard_token_ends",
     "standard_tokens",
     "standard_tokens_after",
     "utf8_bytes",
+    "write_lite",
+    "write_outcomes",
 ]
