@@ -1,8 +1,39 @@
 """The machine: its facts and label, locks, process trees, telemetry, and files that are whole or not there."""
 
-from paribus.machine.facts import observe_machine
-from paribus.machine.files import write_atomic, write_json
+from paribus.machine.facts import memory_gb, observe_machine
+from paribus.machine.files import disk_faults, write_atomic, write_json
 from paribus.machine.label import machine_label
-from paribus.machine.scrub import scrub
+from paribus.machine.load import Load, load_of, read_telemetry, write_telemetry
+from paribus.machine.locks import Lock, card_lock
+from paribus.machine.parent import Stopped, watch_parent, workflow_mark
+from paribus.machine.ports import choose_port, free_port, port_in_use
+from paribus.machine.processes import ProcessTree, clean_environment
+from paribus.machine.scrub import Owner, scrub, scrub_value
+from paribus.machine.telemetry import Telemetry
 
-__all__ = ["machine_label", "observe_machine", "scrub", "write_atomic", "write_json"]
+__all__ = [
+    "Load",
+    "Lock",
+    "Owner",
+    "ProcessTree",
+    "Stopped",
+    "Telemetry",
+    "card_lock",
+    "choose_port",
+    "clean_environment",
+    "disk_faults",
+    "free_port",
+    "load_of",
+    "machine_label",
+    "memory_gb",
+    "observe_machine",
+    "port_in_use",
+    "read_telemetry",
+    "scrub",
+    "scrub_value",
+    "watch_parent",
+    "workflow_mark",
+    "write_atomic",
+    "write_json",
+    "write_telemetry",
+]

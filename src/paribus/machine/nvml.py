@@ -1,0 +1,168 @@
+"""NVIDIA cards through NVML (`pynvml`): facts and samples. Never serial numbers; a card is named by what it is.
+
+Every reading is optional: a driver that doesn't support one leaves it out. See
+<https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html>.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+# Reason bits that mean "nothing to do" or "as set": idle, applications' clocks, display clocks.
+IDLE_REASONS = 0x1 | 0x2 | 0x100
+POWER_CAP = 0x4
+# Hardware slowdown, sync boost, software thermal, hardware thermal, hardware power brake.
+REASONS = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "software thermal",
+    0x40: "hardware thermal",
+    0x80: "hardware power brake",
+}
+_FIELD_POWER_INSTANT = 186
+
+
+class Nvml:
+    """NVML, opened once; `devices` are the cards that this job may use (`CUDA_VISIBLE_DEVICES`)."""
+
+    def __init__(self, library: Any) -> None:
+        self._nvml = library
+        library.nvmlInit()
+        count = int(library.nvmlDeviceGetCount())
+        handles = [library.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
+        self.devices = [handles[i] for i in visible_devices(count, [self._uuid(h) for h in handles])]
+
+    def _uuid(self, handle: Any) -> str:
+        return _text(self._ask(lambda: self._nvml.nvmlDeviceGetUUID(handle)) or "")
+
+    def _ask(self, call: Callable[[], T]) -> T | None:
+        try:
+            return call()
+        except (self._nvml.NVMLError, AttributeError):
+            return None
+
+    def facts(self) -> dict[str, Any]:
+        """Observed conditions of the cards; those of the first card where they agree, joined where they don't."""
+        cards = [self._card(handle) for handle in self.devices]
+        names = sorted({card.get("card", "unknown") for card in cards})
+        first = cards[0] if cards else {}
+        driver = self._ask(self._nvml.nvmlSystemGetDriverVersion)
+        return {
+            **first,
+            "card": " + ".join(names),
+            "card_count": len(cards),
+            "driver": _text(driver) if driver is not None else None,
+        }
+
+    def _card(self, handle: Any) -> dict[str, Any]:
+        n = self._nvml
+        memory = self._ask(lambda: n.nvmlDeviceGetMemoryInfo(handle).total)
+        limit = self._ask(lambda: n.nvmlDeviceGetPowerManagementLimit(handle))
+        default = self._ask(lambda: n.nvmlDeviceGetPowerManagementDefaultLimit(handle))
+        pci = self._ask(lambda: n.nvmlDeviceGetPciInfo(handle).pciDeviceId)
+        ecc = self._ask(lambda: n.nvmlDeviceGetEccMode(handle)[0])
+        mig = self._ask(lambda: n.nvmlDeviceGetMigMode(handle)[0])
+        name = self._ask(lambda: n.nvmlDeviceGetName(handle))
+        found: dict[str, Any] = {
+            "card": _text(name) if name is not None else "unknown",
+            "card_memory_gb": round(memory / 1e9, 1) if memory is not None else None,
+            "power_limit_w": limit / 1000 if limit is not None else None,
+            "power_default_w": default / 1000 if default is not None else None,
+            "clock_state": self._clock_state(handle),
+            "pci_device_id": f"{pci >> 16:04x}:{pci & 0xFFFF:04x}" if pci is not None else None,
+            "ecc": bool(ecc) if ecc is not None else None,
+            "mig": bool(mig) if mig is not None else None,
+            # CUDA cores, 64 or 128 an SM: NVML doesn't tell the number of SMs itself.
+            "cuda_cores": self._ask(lambda: n.nvmlDeviceGetNumGpuCores(handle)),
+            "temperature_c": self._ask(lambda: n.nvmlDeviceGetTemperature(handle, n.NVML_TEMPERATURE_GPU)),
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+    def _clock_state(self, handle: Any) -> str | None:
+        n = self._nvml
+        now = self._ask(lambda: n.nvmlDeviceGetApplicationsClock(handle, n.NVML_CLOCK_SM))
+        default = self._ask(lambda: n.nvmlDeviceGetDefaultApplicationsClock(handle, n.NVML_CLOCK_SM))
+        if now is None or default is None:
+            return None
+        return "default" if now == default else f"applications clock {now} MHz (default {default} MHz)"
+
+    def sample(self) -> dict[str, float]:
+        """One reading over all cards: energy and power added up, lowest SM clock, hottest card, all reason bits."""
+        n = self._nvml
+        energies, powers, clocks, temperatures, reasons = [], [], [], [], 0
+        for handle in self.devices:
+            energies.append(self._ask(lambda h=handle: n.nvmlDeviceGetTotalEnergyConsumption(h)))  # type: ignore[misc]
+            powers.append(self._power(handle))
+            clocks.append(self._ask(lambda h=handle: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM)))  # type: ignore[misc]
+            temperatures.append(
+                self._ask(lambda h=handle: n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU))  # type: ignore[misc]
+            )
+            bits = self._ask(lambda h=handle: n.nvmlDeviceGetCurrentClocksThrottleReasons(h))  # type: ignore[misc]
+            reasons |= int(bits or 0)
+        values = {
+            "energy_j": _sum(energies, 1e-3),
+            "power_w": _sum(powers, 1e-3),
+            "clock_mhz": float(min(c for c in clocks if c is not None)) if _any(clocks) else None,
+            "temperature_c": float(max(t for t in temperatures if t is not None)) if _any(temperatures) else None,
+            "throttle_bits": float(reasons),
+        }
+        return {key: value for key, value in values.items() if value is not None}
+
+    def _power(self, handle: Any) -> float | None:
+        """Instantaneous power in mW: since GA100 the plain reading is an average over a second."""
+        fields = self._ask(lambda: self._nvml.nvmlDeviceGetFieldValues(handle, [_FIELD_POWER_INSTANT]))
+        if fields and fields[0].nvmlReturn == 0:
+            return float(fields[0].value.uiVal)
+        power = self._ask(lambda: self._nvml.nvmlDeviceGetPowerUsage(handle))
+        return float(power) if power is not None else None
+
+    def lock_names(self) -> list[str]:
+        """Names of the cards' locks: a hash of each card's id, which itself is told to nobody."""
+        return [f"gpu-{hashlib.sha256(self._uuid(handle).encode()).hexdigest()[:8]}" for handle in self.devices]
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _any(values: list[Any]) -> bool:
+    return any(value is not None for value in values)
+
+
+def _sum(values: list[Any], factor: float) -> float | None:
+    """The sum when every card told its value; a part of the cards is no sum."""
+    return sum(values) * factor if values and None not in values else None
+
+
+def visible_devices(count: int, uuids: list[str], variable: str | None = None) -> list[int]:
+    """Indexes of the cards that `CUDA_VISIBLE_DEVICES` leaves (all when unset; it ends at the first unknown one)."""
+    setting = os.environ.get("CUDA_VISIBLE_DEVICES") if variable is None else variable
+    if setting is None:
+        return list(range(count))
+    chosen: list[int] = []
+    for part in (text.strip() for text in setting.split(",")):
+        if part.isdecimal() and int(part) < count:
+            chosen.append(int(part))
+        elif matching := [i for i, uuid in enumerate(uuids) if part and uuid.startswith(part)]:
+            chosen.append(matching[0])
+        else:
+            break
+    return chosen
+
+
+def open_nvml() -> Nvml | None:
+    """NVML with at least one visible card, or None where there is none."""
+    try:
+        import pynvml
+
+        nvml = Nvml(pynvml)
+    except Exception:
+        # No library, no driver, or a driver that is broken in its own way: then there is no card to speak of.
+        return None
+    return nvml if nvml.devices else None
