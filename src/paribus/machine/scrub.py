@@ -24,7 +24,6 @@ _COMMON = frozenset(
      "node", "app", "home", "localhost", "host", "linux", "vm", "server", "machine", "gpu", "cpu", "python", "paribus",
      "build", "data", "local", "default", "main", "model", "models"}
 )  # fmt: skip
-)
 
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}"), r"\1 <key>"),
