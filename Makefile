@@ -1,0 +1,41 @@
+# `make` alone lists the targets. Everything lives in .venv and build/; `make unlink` undoes the links of set-up.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+VENV := .venv/bin
+export PATH := $(CURDIR)/$(VENV):$(PATH)
+export UV_PYTHON_DOWNLOADS := never
+
+.PHONY: help setup demo test test-system lint bench system-packages unlink
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
+
+setup: ## make .venv, link the hardware profiles; done again, it takes seconds
+	@scripts/setup
+
+demo: setup ## the whole pipeline on a small real model, on the CPU, in minutes
+	@snakemake --profile hardware/cpu
+
+test: setup ## set up and pass the tests, with a tiny run of the whole pipeline on the real engine
+	@pytest -m "not system"
+
+test-system: setup ## tests with real engines, interruptions, a sandbox, a browser (a quarter of an hour)
+	@pytest -m system
+
+lint: setup ## formats, types, import contracts, workflow
+	@ruff check .
+	@ruff format --check .
+	@snakefmt --check Snakefile workflows
+	@python scripts/lint-workflow
+	@mypy
+	@lint-imports
+
+bench: setup ## benchmarks that are run by hand: ratios and times on this machine
+	@for file in benchmarks/*.py; do echo "== $$file"; python "$$file" || exit; done
+
+system-packages: ## install the Debian packages that the tests of the sandbox and the browser need (root)
+	@scripts/system-packages
+
+unlink: ## remove the links that set-up made
+	@python scripts/profiles unlink
