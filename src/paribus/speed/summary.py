@@ -56,11 +56,16 @@ class TimeToK(_Part):
 
 
 class Interval(_Part):
-    """A value with its 95% interval; the bounds are null where one start allows none."""
+    """A value with its 95% interval; the bounds are null where one start allows none.
+
+    `basis` says what the interval rests on (see `paribus.speed.statistics.Basis`): `prompts`, `kinds` or `batches`
+    come from a single start and know nothing of what differs between starts.
+    """
 
     value: float | None
     low: float | None
     high: float | None
+    basis: str | None = None
 
 
 class Decode(Interval):
@@ -141,6 +146,15 @@ class SpeedSummary(_Part):
     throughput: Throughput
     """Standard tokens a second over the window (null at one request)."""
     throughput_native: float | None = None
+    throughput_bytes: float | None = None
+    """The window's UTF-8 bytes a second: where it ranks otherwise than standard tokens, the unit decides."""
+    output_speed_bytes: Interval | None = None
+    answer_time_ms: Spread | None = None
+    """Whole answers only; null when more than 5% were capped."""
+    window_ns: tuple[int, int] | None = None
+    """Edges of the window, nanoseconds since the load's start (a start's summary only)."""
+    tokens_at_method: str | None = None
+    """How tokens after each piece were counted: usage, tokenizer, characters or mixed."""
     stall_ms: Stall
     acceptance: Acceptance | None = None
     energy_j: float | None = None

@@ -1,0 +1,280 @@
+"""When a speed run is flagged: one function a rule, one table. What the flags mean: `paribus.conditions.flags`."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from paribus.conditions import Flag, flag
+from paribus.conditions.flags import Severity
+from paribus.speed.metrics.tokens import UsageCheck
+from paribus.speed.rows import Row
+from paribus.speed.statistics import percentile
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules look at: the counted rows, and what was seen around them.
+
+    `cpu`: the cpu profile, where `client_bound` and `degenerate` are warnings. `hosted`: a server that Paribus did not
+    start. `headline`: a scenario whose prompts must not come from a cache. Percentages and shares are of 1.
+    """
+
+    rows: Sequence[Row]
+    concurrency: int = 1
+    cpu: bool = False
+    hosted: bool = False
+    headline: bool = True
+    synthetic: str = ""
+    preliminary_scale: str | None = None
+    lag_ms_p99: float | None = None
+    stall_ms_p50: float | None = None
+    admitted: int | None = None
+    usage: UsageCheck | None = None
+    counted_tokens: float | None = None
+    """The engine's own count of generated tokens over the counted requests."""
+    digests: Sequence[tuple[str, str]] = ()
+    """(prompt id, hash of the visible answer) of each answered request."""
+    without_done: int = 0
+    revised: int = 0
+    warm_up: str = ""
+    """Why the warm-up hadn't settled; empty when it had."""
+    window_short: str = ""
+    left_out: Sequence[str] = ()
+    """Sampling fields that the engine doesn't accept."""
+    sampler_unverified: str = ""
+    busy_share: float | None = None
+    throttled: str = ""
+    throttled_severity: Severity = "invalid"
+    energy_disagrees: str = ""
+    also: Sequence[Flag] = field(default_factory=tuple)
+    """Flags found elsewhere."""
+
+
+Rule = Callable[[Facts], Flag | None]
+
+FAILED, LOOPS, CAPPED, BUSY = 0.01, 0.02, 0.05, 0.05
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part} of {whole} ({100 * part / whole:.1f}%)"
+
+
+def failures(facts: Facts) -> Flag | None:
+    """More than 1% failed."""
+    bad = [row for row in facts.rows if not row.ok]
+    if not facts.rows or len(bad) <= FAILED * len(facts.rows):
+        return None
+    words = ", ".join(f"{n} {word}" for word, n in Counter(row.error or "empty" for row in bad).most_common(3))
+    return flag("failures", f"{_percent(len(bad), len(facts.rows))}: {words}")
+
+
+def degenerate(facts: Facts) -> Flag | None:
+    """More than 2% of the answers loop."""
+    answered = [row for row in facts.rows if row.ok]
+    loops = sum(row.degenerate for row in answered)
+    if not answered or loops <= LOOPS * len(answered):
+        return None
+    return flag("degenerate", _percent(loops, len(answered)), "warning" if facts.cpu else None)
+
+
+def capped(facts: Facts) -> Flag | None:
+    """More than 5% cut by the cap."""
+    answered = [row for row in facts.rows if row.ok]
+    stopped = sum(row.capped for row in answered)
+    return flag("capped", _percent(stopped, len(answered))) if answered and stopped > CAPPED * len(answered) else None
+
+
+def usage_missing(facts: Facts) -> Flag | None:
+    """An answered request without usage."""
+    methods = {row.tokens_method for row in facts.rows if row.ok} - {"usage"}
+    if not methods:
+        return None
+    words = {"tokenizer": "the model's own tokenizer", "standard": "standard tokens (o200k_base)"}
+    return flag("usage_missing", " and ".join(words.get(m, m) for m in sorted(methods)))
+
+
+def usage_mismatch(facts: Facts) -> Flag | None:
+    """Usage and text differ by more than max(8, 2%) on sums (hosted, with more usage: `hidden_tokens`)."""
+    check = facts.usage
+    if check is None or not check.mismatch:
+        return None
+    detail = f"usage says {check.usage:,.0f} tokens, the text holds {check.text:,.0f} by {check.by}"
+    return flag("hidden_tokens" if facts.hosted and check.more_usage else "usage_mismatch", detail)
+
+
+def counters_disagree(facts: Facts) -> Flag | None:
+    """The engine's counter of generated tokens is off by more than 1%."""
+    if not facts.counted_tokens or any(row.tokens_method != "usage" for row in facts.rows):
+        return None
+    ours = sum(row.tokens for row in facts.rows)
+    slack = max(0.01 * ours, 1.0 * len(facts.rows))
+    if abs(ours - facts.counted_tokens) <= slack:
+        return None
+    return flag("counters_disagree", f"it counted {facts.counted_tokens:,.0f} tokens, its usage says {ours:,.0f}")
+
+
+def cached(facts: Facts) -> Flag | None:
+    """Cached prompt tokens in a headline scenario."""
+    tokens = sum(row.cached_tokens or 0 for row in facts.rows)
+    return flag("cached", f"{tokens:,} prompt tokens") if facts.headline and tokens else None
+
+
+def cached_answers(facts: Facts) -> Flag | None:
+    """The same answer to different prompts, for more than 2% of the answers (short answers may be equal by right)."""
+    prompts: dict[str, set[str]] = defaultdict(set)
+    for prompt, digest in facts.digests:
+        if digest:
+            prompts[digest].add(prompt)
+    same = [group for group in prompts.values() if len(group) > 1]
+    touched = sum(len(group) for group in same)
+    asked = len({prompt for prompt, _ in facts.digests})
+    if asked < 2 or touched <= max(1, LOOPS * asked):
+        return None
+    return flag("cached_answers", f"{touched} of {asked} prompts share an answer")
+
+
+def client_bound(facts: Facts) -> Flag | None:
+    """The client's p99 lag is over 1% of the median stall or 5% of the median time to first text."""
+    lag = facts.lag_ms_p99
+    if lag is None:
+        return None
+    first = percentile([row.ttft_ns / 1e6 for row in facts.rows if row.ok and row.ttft_ns is not None], 0.5)
+    severity: Severity | None = "warning" if facts.cpu else None
+    if facts.stall_ms_p50 and lag > 0.01 * facts.stall_ms_p50:
+        return flag(
+            "client_bound", f"p99 lag {lag:.2f} ms beside a median gap of {facts.stall_ms_p50:.2f} ms", severity
+        )
+    if first is not None and lag > 0.05 * first:
+        return flag("client_bound", f"p99 lag {lag:.2f} ms beside a first text after {first:.2f} ms", severity)
+    return None
+
+
+def late(facts: Facts) -> Flag | None:
+    """p99 of the lateness over 1% of the median e2e."""
+    lateness = percentile([max(row.sent_ns - row.due_ns, 0) / 1e6 for row in facts.rows], 0.99)
+    whole = percentile([row.e2e_ns / 1e6 for row in facts.rows if row.ok and row.e2e_ns is not None], 0.5)
+    if lateness is None or whole is None or lateness <= 0.01 * whole:
+        return None
+    return flag("late", f"p99 {lateness:.2f} ms, beside a median answer of {whole:.0f} ms")
+
+
+def admits(facts: Facts) -> Flag | None:
+    """The 10th percentile of the running gauge is below the requests asked minus one."""
+    if facts.admitted is None or facts.concurrency < 2 or facts.admitted >= facts.concurrency - 1:
+        return None
+    return flag("admits", f"{facts.admitted} of {facts.concurrency}")
+
+
+def not_stationary(facts: Facts) -> Flag | None:
+    """Two successive warm-up blocks never came within 2%."""
+    return flag("not_stationary", facts.warm_up) if facts.warm_up else None
+
+
+def short_window(facts: Facts) -> Flag | None:
+    """The window is shorter than the scale asks for, or holds fewer completions."""
+    return flag("short_window", facts.window_short) if facts.window_short else None
+
+
+def preliminary(facts: Facts) -> Flag | None:
+    """A scale below full."""
+    return flag("preliminary", facts.preliminary_scale) if facts.preliminary_scale else None
+
+
+def sampling_left_out(facts: Facts) -> Flag | None:
+    """Sampling fields that the engine doesn't accept."""
+    return flag("sampling_left_out", ", ".join(sorted(facts.left_out))) if facts.left_out else None
+
+
+def sampler_unverified(facts: Facts) -> Flag | None:
+    """A diffusion engine without pass counters."""
+    return flag("sampler_unverified", facts.sampler_unverified) if facts.sampler_unverified else None
+
+
+def synthetic(facts: Facts) -> Flag | None:
+    """A synthetic scenario, or faked acceptance."""
+    return flag("synthetic", facts.synthetic) if facts.synthetic else None
+
+
+def no_done(facts: Facts) -> Flag | None:
+    """Whole answers whose stream ended without [DONE]."""
+    return flag("no_done", str(facts.without_done)) if facts.without_done else None
+
+
+def revised(facts: Facts) -> Flag | None:
+    """Text that was replaced after it was shown."""
+    return flag("revised", f"{facts.revised} answers") if facts.revised else None
+
+
+def busy(facts: Facts) -> Flag | None:
+    """Others' CPU and stolen time over 5%."""
+    if facts.busy_share is None or facts.busy_share <= BUSY:
+        return None
+    return flag("busy", f"{100 * facts.busy_share:.0f}% of the CPU time went to others")
+
+
+def throttled(facts: Facts) -> Flag | None:
+    """The card's clock fell, with a reason other than idle (a power cap alone: note)."""
+    return flag("throttled", facts.throttled, facts.throttled_severity) if facts.throttled else None
+
+
+def energy_disagrees(facts: Facts) -> Flag | None:
+    """Energy counter and power integral differ by more than 5%."""
+    return flag("energy_disagrees", facts.energy_disagrees) if facts.energy_disagrees else None
+
+
+ROW_RULES: tuple[Rule, ...] = (failures, degenerate, capped, usage_missing, cached, late)
+"""Rules on rows alone: judged again over all starts of a run."""
+
+START_RULES: tuple[Rule, ...] = (
+    usage_mismatch,
+    counters_disagree,
+    cached_answers,
+    client_bound,
+    admits,
+    not_stationary,
+    short_window,
+    preliminary,
+    sampling_left_out,
+    sampler_unverified,
+    synthetic,
+    no_done,
+    revised,
+    busy,
+    throttled,
+    energy_disagrees,
+)
+"""Rules on what else was seen: a run carries what any of its starts carries."""
+
+ROW_FLAGS = frozenset({"failures", "degenerate", "capped", "usage_missing", "cached", "late"})
+
+
+def judge(facts: Facts, rules: Sequence[Rule] = ROW_RULES + START_RULES) -> list[Flag]:
+    """The flags of one start: every rule of the table, then those found elsewhere, each id once."""
+    found = [f for rule in rules if (f := rule(facts)) is not None]
+    return list({f.id: f for f in (*facts.also, *found)}.values())
+
+
+_RANK = {"note": 0, "warning": 1, "invalid": 2}
+
+
+def pooled(starts: Sequence[Sequence[Flag]], facts: Facts) -> list[Flag]:
+    """The flags of a run: row rules judged over all rows; of the others the severest, saying in how many starts."""
+    worst: dict[str, Flag] = {}
+    seen: Counter[str] = Counter()
+    for flags in starts:
+        for one in flags:
+            if one.id in ROW_FLAGS:
+                continue
+            seen[one.id] += 1
+            if one.id not in worst or _RANK[one.severity] > _RANK[worst[one.id].severity]:
+                worst[one.id] = one
+    several = len(starts) > 1
+    others = [
+        one.model_copy(update={"text": f"{one.text.rstrip('.')} (in {seen[one.id]} of {len(starts)} starts)."})
+        if several and seen[one.id] < len(starts)
+        else one
+        for one in worst.values()
+    ]
+    return [*judge(facts, ROW_RULES), *others]

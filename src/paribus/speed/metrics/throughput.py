@@ -1,0 +1,110 @@
+"""Throughput of a steady window at several requests at once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from paribus.speed.metrics.registry import metric
+
+BATCHES = 10
+
+
+class Staircase(Protocol):
+    """One request: when it was sent (since the load's start), when pieces arrived (since sent)."""
+
+    @property
+    def sent_ns(self) -> int: ...
+    @property
+    def at_ns(self) -> npt.NDArray[np.int64]: ...
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of the load, in nanoseconds since its start. The edges are clock times, never arrivals."""
+
+    start_ns: int
+    end_ns: int
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return (self.end_ns - self.start_ns) / 1e9
+
+    def split(self, parts: int) -> list[Window]:
+        """Equal parts, in order."""
+        edges = np.linspace(self.start_ns, self.end_ns, parts + 1).round().astype(int).tolist()
+        return [Window(a, b) for a, b in itertools.pairwise(edges)]
+
+
+Steps = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
+"""For every piece of every request: when its production began, when it arrived (ns), what it brought."""
+
+
+def steps(requests: Sequence[tuple[Staircase, npt.NDArray[np.generic]]]) -> Steps:
+    """Pieces of all requests as production intervals. Takes (request, cumulative amount after each piece)."""
+    begins, ends, amounts = [], [], []
+    for request, cumulative in requests:
+        if not len(request.at_ns):
+            continue
+        at = request.at_ns.astype(float) + request.sent_ns
+        begins.append(np.concatenate(([float(request.sent_ns)], at[:-1])))
+        ends.append(at)
+        amounts.append(np.diff(cumulative.astype(float), prepend=0.0))
+    if not ends:
+        nothing = np.array([], dtype=float)
+        return nothing, nothing, nothing
+    return np.concatenate(begins), np.concatenate(ends), np.concatenate(amounts)
+
+
+def credited(pieces: Steps, window: Window) -> float:
+    """What the window is credited with: of each piece the part of its production interval that lies inside."""
+    begins, ends, amounts = pieces
+    inside = np.minimum(ends, window.end_ns) - np.maximum(begins, window.start_ns)
+    length = ends - begins
+    # A piece that took no time belongs to the moment it arrived.
+    share = np.where(
+        length > 0,
+        np.clip(inside, 0, None) / np.where(length > 0, length, 1),
+        (ends > window.start_ns) & (ends <= window.end_ns),
+    )
+    return float(share @ amounts)
+
+
+def arrived(pieces: Steps, window: Window) -> float:
+    """What arrived in the window, each piece at its arrival."""
+    _, ends, amounts = pieces
+    return float(amounts[(ends > window.start_ns) & (ends <= window.end_ns)].sum())
+
+
+@dataclass(frozen=True)
+class WindowSpeed:
+    """Amounts a second: credited evenly (`value`), by raw arrival, over the whole run, and of each tenth."""
+
+    value: float | None
+    raw_arrival: float | None
+    whole_run: float | None
+    batches: tuple[float, ...]
+
+
+@metric("throughput", title="Throughput", unit="standard tokens/s", better="higher", across="yes")
+def throughput(pieces: Steps, window: Window | None, wall: Window) -> WindowSpeed:
+    """Text that became available in the steady window / its length, over all requests at once.
+
+    The window begins after a soak; its edges are fixed clock times, so that no arrival moves them. A piece's tokens
+    are credited evenly over the time since the request's previous piece (or its start): a canvas of 256 tokens that
+    was in the making for 0.4 s is credited as it was made. Beside it stand the raw arrivals in the window and the
+    whole run with its rise and fall. Interval: t over starts; with a single start over its ten batch means.
+    """
+    whole = credited(pieces, wall) / wall.seconds if wall.seconds > 0 else None
+    if window is None or window.seconds <= 0:
+        return WindowSpeed(None, None, whole, ())
+    batches = tuple(credited(pieces, part) / part.seconds for part in window.split(BATCHES))
+    return WindowSpeed(
+        credited(pieces, window) / window.seconds, arrived(pieces, window) / window.seconds, whole, batches
+    )

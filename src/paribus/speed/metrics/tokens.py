@@ -1,0 +1,175 @@
+"""Delivered tokens: what was written, in the model's own tokens, and how many had arrived with each piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+from paribus.speed.metrics.registry import metric
+from paribus.speed.rows import Row
+from paribus.speed.summary import Count
+from paribus.wire import Answer
+from paribus.wire.tokens import standard_tokens
+
+Tokenizer = Callable[[str], Sequence[int]]
+"""The model's own tokenizer: for each token of a text, the character offset after it."""
+Method = Literal["usage", "tokenizer", "standard"]
+
+FEW = 8
+SHARE = 0.02
+"""Usage and text may differ by max(8 tokens, 2%) on sums."""
+IMPLAUSIBLE = 3
+"""Without the model's tokenizer: no tokenizer cuts a text into three times (or a third of) the standard tokens."""
+
+
+@dataclass(frozen=True)
+class TokenCount:
+    """Tokens of one answer. `after[i]`: delivered with piece i. `text`: by the model's tokenizer, where at hand.
+
+    `comparable`: whether usage and text count the same thing (tool calls bring tokens of markup that no piece shows).
+    """
+
+    total: float
+    reasoning: float
+    method: Method
+    after: tuple[float, ...]
+    after_method: Literal["usage", "tokenizer", "characters"]
+    usage: int | None
+    text: int | None
+    comparable: bool
+
+
+def count_tokens(answer: Answer, tokenizer: Tokenizer | None) -> TokenCount:
+    """Count one answer.
+
+    `total`: `usage.completion_tokens`; else the model's tokenizer over the text; else standard tokens (said so).
+    `after` (`tokens_at`): cumulative usage where each piece carries it; else the tokenizer over the text so far,
+    scaled to end at `total`; else characters in proportion.
+    """
+    delivered = answer.delivered
+    lengths = list(accumulate(len(piece.delivered) for piece in answer.pieces))
+    ends = tokenizer(delivered) if tokenizer is not None else None
+    usage = answer.usage.completion_tokens if answer.usage else None
+    text = len(ends) if ends is not None else None
+    total, method = _total(usage, text, delivered)
+    after, after_method = _after(answer, lengths, ends, total)
+    return TokenCount(
+        total=total,
+        reasoning=_reasoning(answer, total, delivered),
+        method=method,
+        after=after,
+        after_method=after_method,
+        usage=usage,
+        text=text,
+        comparable=not answer.tool_calls,
+    )
+
+
+def _total(usage: int | None, text: int | None, delivered: str) -> tuple[float, Method]:
+    # A count of nothing beside a text that is there is no count.
+    if usage is not None and (usage > 0 or not delivered):
+        return float(usage), "usage"
+    if text is not None:
+        return float(text), "tokenizer"
+    return float(standard_tokens(delivered)), "standard"
+
+
+def _after(
+    answer: Answer, lengths: list[int], ends: Sequence[int] | None, total: float
+) -> tuple[tuple[float, ...], Literal["usage", "tokenizer", "characters"]]:
+    pieces = answer.pieces
+    if pieces and all(piece.tokens is not None for piece in pieces):
+        running = list(accumulate((float(piece.tokens or 0) for piece in pieces), max))
+        # The last piece holds all: what usage adds behind it (an end of sequence) was delivered with it.
+        return (*running[:-1], max(running[-1], total)), "usage"
+    if ends:
+        reached = _reached(ends, lengths)
+        return tuple(total * n / len(ends) for n in reached), "tokenizer"
+    whole = lengths[-1] if lengths else 1
+    return tuple(total * n / max(whole, 1) for n in lengths), "characters"
+
+
+def _reached(ends: Sequence[int], lengths: list[int]) -> list[int]:
+    reached, done = [], 0
+    for length in lengths:
+        while done < len(ends) and ends[done] <= length:
+            done += 1
+        reached.append(done)
+    if reached:
+        reached[-1] = len(ends)
+    return reached
+
+
+def _reasoning(answer: Answer, total: float, delivered: str) -> float:
+    """Tokens of reasoning among the total: the server's own count, else characters in proportion."""
+    if answer.usage is not None and answer.usage.reasoning_tokens is not None:
+        return float(min(answer.usage.reasoning_tokens, total))
+    return total * len(answer.reasoning) / len(delivered) if delivered else 0.0
+
+
+@dataclass(frozen=True)
+class UsageCheck:
+    """Usage against text, on sums over answers: tokens by usage, by the text, and whether they differ too much."""
+
+    usage: float
+    text: float
+    by: Literal["tokenizer", "standard tokens"]
+    mismatch: bool
+    more_usage: bool
+
+
+def check_usage(counts: Sequence[tuple[TokenCount, int, bool]]) -> UsageCheck | None:
+    """Compare sums of usage and text, with a tolerance of max(8, 2%). None where nothing can be compared.
+
+    Takes (count, standard tokens, ended by itself) of each whole answer. An answer that ended by itself may count
+    one token more than its text: the end of sequence. With the model's own tokenizer the comparison is exact; without
+    it only the implausible is caught: three times the standard tokens, or a third.
+    """
+    usable = [(c, standard, ended) for c, standard, ended in counts if c.usage is not None and c.comparable]
+    if not usable:
+        return None
+    usage = float(sum(c.usage or 0 for c, _, _ in usable))
+    ends = sum(ended for _, _, ended in usable)
+    if all(c.text is not None for c, _, _ in usable):
+        text = float(sum(c.text or 0 for c, _, _ in usable))
+        slack = max(FEW, SHARE * text)
+        return UsageCheck(usage, text, "tokenizer", not text - slack <= usage <= text + ends + slack, usage > text)
+    text = float(sum(standard for _, standard, _ in usable))
+    high, low = IMPLAUSIBLE * text + ends + FEW, text / IMPLAUSIBLE - FEW
+    return UsageCheck(usage, text, "standard tokens", not low <= usage <= high, usage > text)
+
+
+@metric("tokens", title="Tokens delivered", unit="tokens", better="", across="no")
+def tokens(rows: Sequence[Row]) -> Count:
+    """What the model delivered (text, reasoning, tool arguments), in its own tokens.
+
+    `usage.completion_tokens`, never the number of pieces. It is checked against the text with a tolerance of
+    max(8, 2%) on sums; without usage the text is tokenized again. Total and mean over the answered requests.
+    """
+    return count(row.tokens for row in rows if row.ok)
+
+
+@metric("standard_tokens", title="Standard tokens delivered", unit="standard tokens", better="", across="yes")
+def standard(rows: Sequence[Row]) -> Count:
+    """What the model delivered, counted by one tokenizer for every model: `o200k_base`. Total and mean over the
+    answered requests."""
+    return count(row.standard_tokens for row in rows if row.ok)
+
+
+@metric("bytes", title="Bytes delivered", unit="bytes", better="", across="yes")
+def size(rows: Sequence[Row]) -> Count:
+    """What the model delivered, in UTF-8 bytes. Total and mean over the answered requests."""
+    return count(row.bytes for row in rows if row.ok)
+
+
+def reasoning(rows: Sequence[Row]) -> Count:
+    """Tokens of reasoning among the delivered ones."""
+    return count(row.reasoning_tokens for row in rows if row.ok)
+
+
+def count(values: Iterable[float]) -> Count:
+    """Total and mean of an iterable of numbers."""
+    numbers = [float(v) for v in values]
+    return Count(total=sum(numbers), mean=sum(numbers) / len(numbers) if numbers else None)

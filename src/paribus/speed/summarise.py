@@ -1,0 +1,335 @@
+"""Summaries: a start's from its traces, a run's from its starts. Pure functions; `paribus check` calls them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from paribus.speed.derive import row_of
+from paribus.speed.flags import Facts, judge, pooled
+from paribus.speed.metrics.acceptance import acceptance
+from paribus.speed.metrics.answer_time import answer_time
+from paribus.speed.metrics.decode_speed import decode_speed
+from paribus.speed.metrics.e2e import e2e
+from paribus.speed.metrics.output_speed import output_speed, output_speed_standard, speed_of
+from paribus.speed.metrics.reader_wait import reader_wait
+from paribus.speed.metrics.stall import stall
+from paribus.speed.metrics.throughput import Window, WindowSpeed, credited, steps, throughput
+from paribus.speed.metrics.time_to_k import time_to_k
+from paribus.speed.metrics.tokens import check_usage, reasoning, size, standard, tokens
+from paribus.speed.metrics.ttfa import ttfa
+from paribus.speed.metrics.ttft import ttft
+from paribus.speed.rows import Row
+from paribus.speed.statistics import Estimate, percentile, throughput_estimate
+from paribus.speed.summary import (
+    Acceptance,
+    ClientLoad,
+    Decode,
+    Interval,
+    KindSummary,
+    RequestCounts,
+    SpeedSummary,
+    Stall,
+    Tail,
+    Throughput,
+)
+from paribus.speed.trace import Trace
+
+
+@dataclass(frozen=True)
+class Around:
+    """What was seen around the requests of one start, and can't be derived from them.
+
+    `facts` carries what the flag rules need (its rows are filled in here). `window`: edges of the steady window, in
+    nanoseconds since the load's start; None at one request. `counters`: the engine's, after minus before.
+    """
+
+    concurrency: int
+    window: Window | None = None
+    counters: Mapping[str, float] = field(default_factory=dict)
+    cpu_share: float | None = None
+    energy_j: float | None = None
+    energy_scope: str | None = None
+    facts: Facts = Facts(rows=())
+
+
+def rows_of(traces: Sequence[Trace]) -> list[Row]:
+    """Rows of all traces but the warm-up's, by index."""
+    return [row_of(t) for t in sorted(traces, key=lambda t: t.index) if t.phase != "warm-up"]
+
+
+def summarise(traces: Sequence[Trace], around: Around) -> tuple[list[Row], SpeedSummary]:
+    """Rows and summary of one start. Soak requests count only in the window and the whole run."""
+    load = [t for t in traces if t.phase != "warm-up"]
+    measured = [t for t in load if t.counted]
+    rows = rows_of(load)
+    counted = [row for row in rows if row.counted]
+    wall = wall_of(rows)
+    speeds = _window_speeds(load, around.window, wall)
+    gaps = stall([t.at_ns for t in measured if t.ok])
+    facts = _facts(load, measured, counted, gaps, around)
+    base = _from_rows([counted], cpu=around.facts.cpu)
+    return rows, base.model_copy(
+        update={
+            "wall_s": wall.seconds,
+            "window_s": around.window.seconds if around.window else None,
+            "window_ns": (around.window.start_ns, around.window.end_ns) if around.window else None,
+            "concurrency_seen": concurrency_seen(rows),
+            "admitted": around.facts.admitted,
+            "throughput": _throughput(speeds, load, around.window),
+            "throughput_native": speeds["native"].value,
+            "throughput_bytes": speeds["size"].value,
+            "tokens_at_method": _one_word({t.count.after_method for t in measured if t.ok}),
+            "stall_ms": gaps,
+            "acceptance": acceptance(around.counters),
+            "energy_j": around.energy_j,
+            "energy_scope": around.energy_scope,
+            "client": ClientLoad(lag_ms_p99=around.facts.lag_ms_p99, cpu_share=around.cpu_share),
+            "flags": judge(facts),
+        }
+    )
+
+
+def _facts(
+    load: Sequence[Trace], measured: Sequence[Trace], counted: Sequence[Row], gaps: Stall, around: Around
+) -> Facts:
+    whole = [t for t in measured if t.ok]
+    counts = [(t.count, int(t.standard[-1]), t.finish_reason in ("stop", "tool_calls")) for t in whole]
+    everything = len(load) == len(measured) and all(t.ok for t in load)
+    return replace(
+        around.facts,
+        rows=counted,
+        concurrency=around.concurrency,
+        stall_ms_p50=gaps.p50,
+        usage=check_usage(counts),
+        # Counters run over the soak and over broken requests too: comparable only where there were none.
+        counted_tokens=around.counters.get("generated_tokens") if everything else None,
+        digests=[(t.prompt.id, t.digest) for t in whole],
+        without_done=sum(not t.done for t in whole),
+        revised=sum(t.revised for t in measured),
+    )
+
+
+def _window_speeds(load: Sequence[Trace], window: Window | None, wall: Window) -> dict[str, WindowSpeed]:
+    names = ("standard", "native", "size")
+    return {name: throughput(steps([(t, getattr(t, name)) for t in load]), window, wall) for name in names}
+
+
+def _throughput(speeds: Mapping[str, WindowSpeed], load: Sequence[Trace], window: Window | None) -> Throughput:
+    speed = speeds["standard"]
+    if speed.value is None or window is None:
+        return Throughput(value=None, low=None, high=None, raw_arrival=None, whole_run=speed.whole_run)
+    estimate = throughput_estimate([speed.value], [speed.batches])
+    ends = [t.sent_ns + int(t.at_ns[-1]) for t in load if t.ok]
+    inside = sum(window.start_ns < end <= window.end_ns for end in ends)
+    return Throughput(
+        value=speed.value,
+        low=estimate.low,
+        high=estimate.high,
+        basis=estimate.basis,
+        raw_arrival=speed.raw_arrival,
+        whole_run=speed.whole_run,
+        requests_per_s=inside / window.seconds,
+    )
+
+
+def wall_of(rows: Sequence[Row]) -> Window:
+    """From the first request's sending to the last one's end."""
+    return Window(min((r.sent_ns for r in rows), default=0), max((r.ended_ns for r in rows), default=0))
+
+
+def concurrency_seen(rows: Sequence[Row]) -> int:
+    """The most requests that were under way at once, by their own times."""
+    edges = sorted([(r.sent_ns, 1) for r in rows if r.status] + [(r.ended_ns, -1) for r in rows if r.status])
+    return int(np.max(np.cumsum([step for _, step in edges]))) if edges else 0
+
+
+def _interval(estimate: Estimate | None) -> Interval:
+    if estimate is None:
+        return Interval(value=None, low=None, high=None)
+    return Interval(value=estimate.value, low=estimate.low, high=estimate.high, basis=estimate.basis)
+
+
+def _one_word(words: set[str]) -> str | None:
+    return words.pop() if len(words) == 1 else ("mixed" if words else None)
+
+
+def _from_rows(starts: Sequence[Sequence[Row]], *, cpu: bool) -> SpeedSummary:
+    """Everything that follows from counted rows alone; the rest is left empty."""
+    rows = [row for start in starts for row in start]
+    decode, coverage = decode_speed(starts)
+    method = _one_word({row.tokens_method for row in rows if row.ok}) or "usage"
+    lateness = [max(row.sent_ns - row.due_ns, 0) / 1e6 for row in rows]
+    return SpeedSummary(
+        schema=1,
+        requests=counts(rows),
+        wall_s=0.0,
+        window_s=None,
+        concurrency_seen=0,
+        admitted=None,
+        tokens=tokens(rows),
+        reasoning_tokens=reasoning(rows),
+        standard_tokens=standard(rows),
+        bytes=size(rows),
+        tokens_method=_method(method),
+        ttft_ms=ttft(rows),
+        ttfa_ms=ttfa(rows),
+        e2e_ms=e2e(rows),
+        late_ms=Tail(p99=percentile(lateness, 0.99)),
+        connect_ms=Tail(p99=percentile([row.connect_ns / 1e6 for row in rows], 0.99)),
+        time_to_k_ms=time_to_k(rows),
+        reader_wait_s=reader_wait(rows),
+        output_speed=_interval(output_speed(starts)),
+        output_speed_standard=_interval(output_speed_standard(starts)),
+        output_speed_bytes=_interval(speed_of(starts, lambda row: float(row.bytes))),
+        answer_time_ms=answer_time(rows),
+        decode_speed=Decode(**_interval(decode).model_dump(), coverage=coverage),
+        throughput=Throughput(value=None, low=None, high=None, raw_arrival=None, whole_run=None),
+        stall_ms=Stall(p50=None, p99=None, max=None),
+        kinds={kind: _kind([r for r in rows if r.kind == kind]) for kind in sorted({r.kind for r in rows})},
+        client=ClientLoad(lag_ms_p99=None, cpu_share=None),
+        flags=judge(Facts(rows=rows, cpu=cpu), ()),
+    )
+
+
+def _method(word: str) -> Literal["usage", "tokenizer", "standard", "mixed"]:
+    table: dict[str, Literal["usage", "tokenizer", "standard", "mixed"]] = {
+        "usage": "usage",
+        "tokenizer": "tokenizer",
+        "standard": "standard",
+    }
+    return table.get(word, "mixed")
+
+
+def counts(rows: Sequence[Row]) -> RequestCounts:
+    """How the requests ended. `ok + failed` is their number."""
+    return RequestCounts(
+        ok=sum(r.ok for r in rows),
+        failed=sum(not r.ok for r in rows),
+        cut=sum(r.cut for r in rows),
+        capped=sum(r.capped for r in rows),
+        unanswered=sum(r.unanswered for r in rows),
+        degenerate=sum(r.degenerate for r in rows),
+        checked=sum(r.check_passed is not None for r in rows),
+        check_passed=sum(r.check_passed is True for r in rows),
+    )
+
+
+def _kind(rows: Sequence[Row]) -> KindSummary:
+    speed = output_speed_standard([rows])
+    return KindSummary(
+        ok=sum(r.ok for r in rows),
+        time_to_k_ms=time_to_k(rows),
+        output_speed=speed.value if speed else None,
+        standard_tokens_mean=standard(rows).mean,
+        checked=sum(r.check_passed is not None for r in rows),
+        check_passed=sum(r.check_passed is True for r in rows),
+    )
+
+
+@dataclass(frozen=True)
+class StartPart:
+    """One start of a run, as it lies on disk: its rows (`requests-lite.parquet`) and its `summary.json`."""
+
+    rows: Sequence[Row]
+    summary: SpeedSummary
+
+
+def pool(starts: Sequence[StartPart], *, cpu: bool = False, headline: bool = True) -> SpeedSummary:
+    """The summary of a run from its starts (at least one).
+
+    Requests are pooled. Throughput is the mean of the starts with t over starts (a single start keeps its own
+    interval over batches); medians and 99th percentiles of gaps are means over starts; lag, concurrency and window
+    are the worst; wall time, counted tokens and energy are sums. Row rules are judged over all requests.
+    """
+    parts = [part.summary for part in starts]
+    counted = [[row for row in part.rows if row.counted] for part in starts]
+    facts = Facts(rows=[row for rows in counted for row in rows], cpu=cpu, headline=headline)
+    flags = pooled([part.flags for part in parts], facts)
+    if 3 <= len(parts) <= 4 and not any(f.id == "preliminary" for f in flags):
+        from paribus.conditions import flag
+
+        flags.append(flag("limited", str(len(parts))))
+    windows = [p.window_s for p in parts if p.window_s is not None]
+    return _from_rows(counted, cpu=cpu).model_copy(
+        update={
+            "wall_s": sum(p.wall_s for p in parts),
+            "window_s": min(windows) if len(windows) == len(parts) else None,
+            "window_ns": parts[0].window_ns if len(parts) == 1 else None,
+            "concurrency_seen": min(p.concurrency_seen for p in parts),
+            "admitted": min((p.admitted for p in parts if p.admitted is not None), default=None),
+            "throughput": _pooled_throughput([p.throughput for p in parts]),
+            "throughput_native": _mean([p.throughput_native for p in parts]),
+            "throughput_bytes": _mean([p.throughput_bytes for p in parts]),
+            "tokens_at_method": _one_word({p.tokens_at_method for p in parts if p.tokens_at_method}),
+            "stall_ms": _pooled_stall([p.stall_ms for p in parts]),
+            "acceptance": _pooled_acceptance([p.acceptance for p in parts]),
+            "energy_j": _sum([p.energy_j for p in parts]),
+            "energy_scope": _one_word({p.energy_scope for p in parts if p.energy_scope}),
+            "client": ClientLoad(
+                lag_ms_p99=max((p.client.lag_ms_p99 for p in parts if p.client.lag_ms_p99 is not None), default=None),
+                cpu_share=max((p.client.cpu_share for p in parts if p.client.cpu_share is not None), default=None),
+            ),
+            "flags": flags,
+        }
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return sum(known) if known and len(known) == len(values) else None
+
+
+def _pooled_throughput(starts: Sequence[Throughput]) -> Throughput:
+    if len(starts) == 1:
+        return starts[0]
+    values = [s.value for s in starts if s.value is not None]
+    others = {
+        "raw_arrival": _mean([s.raw_arrival for s in starts]),
+        "whole_run": _mean([s.whole_run for s in starts]),
+        "requests_per_s": _mean([s.requests_per_s for s in starts]),
+    }
+    if len(values) < len(starts):
+        return Throughput(value=None, low=None, high=None, **others)
+    estimate = throughput_estimate(values, [])
+    return Throughput(value=estimate.value, low=estimate.low, high=estimate.high, basis=estimate.basis, **others)
+
+
+def _pooled_stall(starts: Sequence[Stall]) -> Stall:
+    return Stall(
+        p50=_mean([s.p50 for s in starts]),
+        p99=_mean([s.p99 for s in starts]),
+        max=max((s.max for s in starts if s.max is not None), default=None),
+    )
+
+
+def _pooled_acceptance(starts: Sequence[Acceptance | None]) -> Acceptance | None:
+    known = [s for s in starts if s is not None]
+    if not known:
+        return None
+    return Acceptance(
+        acceptance_length=_mean([s.acceptance_length for s in known]),
+        tokens_per_pass=_mean([s.tokens_per_pass for s in known]),
+        counted_tokens=_sum([s.counted_tokens for s in known]),
+    )
+
+
+__all__ = [
+    "Around",
+    "StartPart",
+    "concurrency_seen",
+    "counts",
+    "credited",
+    "pool",
+    "rows_of",
+    "summarise",
+    "wall_of",
+]
