@@ -83,6 +83,11 @@ def read_model(folder: Path, name: str, kind: type[T]) -> T:
     return parse_model(read_bytes(folder, name), kind, shown(folder / name))
 
 
+def read_json_file(folder: Path, name: str) -> Any:
+    """One JSON file of a run folder, as it stands."""
+    return parse_json(read_bytes(folder, name), shown(folder / name))
+
+
 def open_parquet(folder: Path, name: str) -> Path:
     """A Parquet file of a run folder whose footer promises a sane amount of data."""
     path = plain_file(folder, name, PARQUET_BYTES)

@@ -1,0 +1,204 @@
+"""Two runs, like with like: gates first, then the speed-up of the same amount of text, throughput, quality.
+
+Every ratio is "first over second": 1.2 means that the first is 1.2 times as fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paribus.conditions import CheckFailed
+from paribus.results.data import RunData, headline_ks, names_of
+from paribus.results.figures import Number
+from paribus.results.gates import Difference, differences
+from paribus.results.paired import paired_difference
+from paribus.results.strip import Part, split_strip, strip_of
+from paribus.results.words import BASIS, difference_sentence, number, ratio_sentence
+from paribus.speed.metrics.answer_time import CAPPED
+from paribus.speed.rows import KS, Row
+from paribus.speed.speedup import Speedup, answer_split, largest_k, speedup
+from paribus.speed.statistics import Estimate, ratio_of_batches, ratio_of_starts
+
+Batches = Callable[[RunData], Sequence[float]]
+"""Reads a run's batch means of its window: only where a side has a single start, since it reads the raw file."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two comparable runs: their names, what differs and was declared so, every ratio, and what else to know."""
+
+    left: RunData
+    right: RunData
+    names: tuple[str, str]
+    subject: list[Difference]
+    ratios: list[Number]
+    notes: list[str]
+
+    @property
+    def shared(self) -> list[Part]:
+        """The parts of the conditions strip that both share."""
+        return split_strip([strip_of(self.left.summary), strip_of(self.right.summary)])[0]
+
+    def sentences(self) -> list[str]:
+        """Each ratio in one sentence."""
+        return [sentence(one, self.names) for one in self.ratios]
+
+
+def compare(left: RunData, right: RunData, subjects: Iterable[str], batches: Batches | None = None) -> Comparison:
+    """Compare two runs. Raises `CheckFailed` that names every difference which forbids it, with both values."""
+    if left.summary.run_id == right.summary.run_id:
+        raise CheckFailed(f"both are the same run, {left.summary.run_id}")
+    found = differences(left.summary, right.summary, subjects)
+    refused = [difference for difference in found if difference.refused]
+    if refused:
+        listed = "; ".join(str(difference) for difference in refused)
+        pair = f"{left.summary.run_id} and {right.summary.run_id}"
+        raise CheckFailed(f"{pair} can't be compared. They differ in {listed}")
+    names = names_of(left.summary, right.summary)
+    notes = _notes(left, right)
+    if left.summary.kind == "quality":
+        ratios = _quality(left, right, notes)
+    else:
+        ratios = [*_speedups(left, right, notes), *_throughput(left, right, batches)]
+    if not ratios:
+        raise CheckFailed(
+            f"{left.summary.run_id} and {right.summary.run_id} share no figure: no k is reached by half of both"
+        )
+    return Comparison(left, right, names, found, ratios, notes)
+
+
+def sentence(one: Number, names: tuple[str, str]) -> str:
+    """A ratio or difference in one sentence, with what its interval rests on."""
+    basis = f" ({BASIS[one.basis]})" if one.basis in ("prompts", "kinds", "batches") else ""
+    if one.unit == "points":
+        return difference_sentence(names, one.title, _hundredth(one.estimate)) + basis + _detectable(one.detail)
+    spread = one.detail.get("kinds")
+    kinds = ""
+    if spread:
+        kinds = f"; over kinds of text {number(min(spread.values()), 2)} to {number(max(spread.values()), 2)}"
+    return ratio_sentence(names, one.title, one.estimate) + basis + kinds
+
+
+def _hundredth(estimate: Estimate) -> Estimate:
+    low, high = (None if bound is None else bound / 100 for bound in (estimate.low, estimate.high))
+    return Estimate(estimate.value / 100, low, high, estimate.basis)
+
+
+def _detectable(detail: Mapping[str, Any]) -> str:
+    smallest = detail.get("detectable")
+    return "" if smallest is None else f"; differences under {number(smallest, 1)} points could not be seen"
+
+
+def counted(data: RunData) -> list[list[Row]]:
+    """The measured rows of each start."""
+    return [[row for row in rows if row.counted] for rows in data.rows]
+
+
+def _speedups(left: RunData, right: RunData, notes: list[str]) -> list[Number]:
+    fast, base = counted(left), counted(right)
+    _check_prompts(left, right)
+    wanted = headline_ks(left.lengths)
+    found = [one for k in wanted if (one := speedup(base, fast, k)) is not None and one.value is not None]
+    if not found:
+        k = largest_k([fast, base], [k for k in KS if k > 1])
+        instead = speedup(base, fast, k) if k is not None else None
+        if instead is None or instead.value is None:
+            return []
+        asked = " or ".join(str(k) for k in wanted)
+        notes.append(
+            f"too few answers reach k = {asked} (half of both must); k = {k} is the largest that half of both reach"
+        )
+        found = [instead]
+    return [_ratio(one, headline=place == 0) for place, one in enumerate(found)] + _answers(fast, base)
+
+
+def _ratio(one: Speedup, headline: bool) -> Number:
+    assert one.value is not None
+    detail = {"k": one.k, "kinds": dict(one.kinds), "prompts": one.prompts}
+    return Number(
+        f"speedup_time_to_{one.k}",
+        f"Speed-up over the first {one.k} standard tokens",
+        "x",
+        "higher",
+        one.value,
+        one.low,
+        one.high,
+        one.basis,
+        one.share,
+        headline,
+        detail,
+    )
+
+
+def _answers(fast: list[list[Row]], base: list[list[Row]]) -> list[Number]:
+    """Whole answers, where few were cut: the ratio of their times, split into first wait, length and rate."""
+    sides = [[row for rows in side for row in rows if row.ok] for side in (fast, base)]
+    if any(not rows or sum(row.capped for row in rows) > CAPPED * len(rows) for rows in sides):
+        return []
+    split = answer_split(sides[1], sides[0])
+    if split is None:
+        return []
+    detail = {"first_wait": split.first_wait, "length": split.length, "rate": split.rate}
+    return [Number("speedup_answer_time", "Speed-up of whole answers", "x", "higher", split.total, detail=detail)]
+
+
+def _check_prompts(left: RunData, right: RunData) -> None:
+    """The hash of the prompts is gated; a row file that holds others is not what it says it is."""
+    kinds = [{row.prompt_id: row.kind for rows in data.rows for row in rows} for data in (left, right)]
+    clash = sorted(p for p in set(kinds[0]) & set(kinds[1]) if kinds[0][p] != kinds[1][p])
+    if clash:
+        raise CheckFailed(f"the prompt {clash[0]!r} is of one kind in the first run and of another in the second")
+
+
+def _throughput(left: RunData, right: RunData, batches: Batches | None) -> list[Number]:
+    sides = [[s.throughput.value for s in data.starts if s.throughput.value] for data in (left, right)]
+    if (left.summary.declared.get("requests_at_once") or 1) == 1 or not all(sides):
+        return []
+    estimate = ratio_of_starts(sides[0], sides[1])
+    if min(map(len, sides)) == 1 and batches is not None:
+        # One start on a side: batch means inside it are all there is, and the sentence says so.
+        parts = [list(batches(data)) for data in (left, right)]
+        if all(len(part) > 1 and min(part) > 0 for part in parts):
+            inside = ratio_of_batches(parts[0], parts[1])
+            estimate = Estimate(estimate.value, inside.low, inside.high, inside.basis)
+    title = "Throughput ratio"
+    low, high = estimate.low, estimate.high
+    return [Number("ratio_throughput", title, "x", "higher", estimate.value, low, high, estimate.basis)]
+
+
+def _quality(left: RunData, right: RunData, notes: list[str]) -> list[Number]:
+    found = paired_difference(left, right)
+    if found is None:
+        return []
+    if found.questions < 100:
+        notes.append(f"{found.questions} questions are few: only large differences could be seen")
+    low, high, detectable = (
+        None if share is None else share * 100 for share in (found.low, found.high, found.detectable)
+    )
+    return [
+        Number(
+            f"difference_{found.score}",
+            "Difference in score",
+            "points",
+            "higher",
+            found.value * 100,
+            low,
+            high,
+            "questions" if low is not None else "none",
+            headline=True,
+            detail={"questions": found.questions, "detectable": detectable},
+        )
+    ]
+
+
+def _notes(left: RunData, right: RunData) -> list[str]:
+    notes = []
+    a, b = left.summary, right.summary
+    if a.machine != b.machine:
+        notes.append(f"two machines, {a.machine} and {b.machine}: what differs between them is in the ratio")
+    for side in (a, b):
+        if side.flags:
+            notes.append(f"{side.run_id} carries flags: {', '.join(dict.fromkeys(f.id for f in side.flags))}")
+    return notes

@@ -1,0 +1,36 @@
+"""The graded answers of a quality run, from `samples.parquet` of its starts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paribus.conditions import CheckFailed
+from paribus.results.data import RunData
+from paribus.results.reading import read_rows
+
+
+def sample_rows(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a start's `samples.parquet`, with the columns that we need. Written by anybody."""
+    rows = read_rows(folder, "samples.parquet")
+    for row in rows:
+        if not isinstance(row.get("item"), str) or not isinstance(row.get("repeat"), int):
+            raise CheckFailed(f"{folder.name}/samples.parquet lacks the columns item and repeat")
+    return rows
+
+
+def grades(data: RunData) -> Mapping[str, list[float]]:
+    """Question to the grades of its repeats (an unanswered one counts 0)."""
+    table: dict[str, list[float]] = defaultdict(list)
+    for folder in data.folders:
+        for row in sample_rows(folder):
+            table[row["item"]].append(grade(row))
+    return table
+
+
+def grade(row: Mapping[str, Any]) -> float:
+    """The grade of one answer, a share of 1."""
+    value = row.get("correct")
+    return 0.0 if value is None else float(value)

@@ -1,0 +1,82 @@
+"""Numbers in words: as many digits as their interval supports, always with unit; "faster" only with an interval."""
+
+from __future__ import annotations
+
+import math
+
+from paribus.speed.statistics import Estimate
+
+NO_DIFFERENCE = "no clear difference"
+
+BASIS = {
+    "starts and prompts": "over starts and prompts",
+    "starts": "over starts",
+    "prompts": "over prompts of one start, so it knows nothing of what differs between starts",
+    "kinds": "over kinds of text of one start, so it knows nothing of what differs between starts",
+    "batches": "over parts of one start's window, so it knows nothing of what differs between starts",
+    "questions": "over questions",
+    "none": "no interval",
+}
+"""What an interval rests on, in words."""
+
+
+def decimals(estimate: Estimate) -> int:
+    """Decimals that a number deserves: up to the second digit of its interval's half width; three digits without."""
+    low, high = estimate.low, estimate.high
+    half = abs(high - low) / 2 if low is not None and high is not None else 0.0
+    if half > 0:
+        return max(0, min(4, 1 - math.floor(math.log10(half))))
+    return max(0, min(4, 2 - math.floor(math.log10(abs(estimate.value))))) if estimate.value else 0
+
+
+def number(value: float, places: int) -> str:
+    """A number with so many decimals, thousands apart; never "-0"."""
+    text = f"{value:,.{places}f}"
+    return text[1:] if text.startswith("-") and not any(c in "123456789" for c in text) else text
+
+
+def with_interval(estimate: Estimate, unit: str = "") -> str:
+    """`1.12 x [1.05 to 1.20]`; without bounds it says that there is no interval."""
+    places = decimals(estimate)
+    words = f" {unit}" if unit else ""
+    if estimate.low is None or estimate.high is None:
+        return f"{number(estimate.value, places)}{words} (no interval)"
+    bounds = f"[{number(estimate.low, places)} to {number(estimate.high, places)}]"
+    return f"{number(estimate.value, places)}{words} {bounds}"
+
+
+def upside_down(ratio: Estimate) -> Estimate:
+    """The ratio seen from the other side."""
+    low = None if ratio.high is None or ratio.high == 0 else 1 / ratio.high
+    high = None if ratio.low is None or ratio.low == 0 else 1 / ratio.low
+    return Estimate(1 / ratio.value, low, high, ratio.basis)
+
+
+def ratio_sentence(names: tuple[str, str], what: str, ratio: Estimate) -> str:
+    """How fast the first of two is beside the second. A direction is claimed only when the interval leaves 1 out."""
+    first, second = names
+    if ratio.low is None or ratio.high is None:
+        return f"{what}: {first} against {second} {with_interval(ratio)}: without an interval it shows no difference"
+    if ratio.low <= 1 <= ratio.high:
+        return f"{what}: {NO_DIFFERENCE} between {first} and {second}, ratio {with_interval(ratio)}"
+    if ratio.value < 1 and ratio.value > 0:
+        first, second, ratio = second, first, upside_down(ratio)
+    return f"{what}: {first} is {with_interval(ratio)} times as fast as {second}"
+
+
+def difference_sentence(names: tuple[str, str], what: str, shares: Estimate) -> str:
+    """A paired difference of scores (first minus second, shares of 1), in points (hundredths)."""
+    first, second = names
+    if shares.low is None or shares.high is None or shares.low <= 0 <= shares.high:
+        return f"{what}: {NO_DIFFERENCE} between {first} and {second}, {with_interval(points(shares), 'points')}"
+    if shares.value < 0:
+        first, second = second, first
+        shares = Estimate(-shares.value, -shares.high, -shares.low, shares.basis)
+    return f"{what}: {first} scores {with_interval(points(shares), 'points')} more than {second}"
+
+
+def points(shares: Estimate) -> Estimate:
+    """Shares of 1 in points (hundredths)."""
+    low = None if shares.low is None else shares.low * 100
+    high = None if shares.high is None else shares.high * 100
+    return Estimate(shares.value * 100, low, high, shares.basis)
