@@ -1,0 +1,75 @@
+"""Engine counters: from a page in the Prometheus text format to our names.
+
+The format: <https://prometheus.io/docs/instrumenting/exposition_formats/>.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+_SAMPLE = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{.*\})?\s+(\S+)(?:\s+-?\d+)?\s*$")
+
+LLAMACPP: dict[str, str] = {
+    "llamacpp:spec_decode_num_drafts_total": "drafts",
+    "llamacpp:spec_decode_num_draft_tokens_total": "draft_tokens",
+    "llamacpp:spec_decode_num_accepted_tokens_total": "accepted_tokens",
+    "llamacpp:tokens_predicted_total": "generated_tokens",
+    "llamacpp:prompt_tokens_total": "prompt_tokens",
+    "llamacpp:prompt_tokens_cached_total": "cached_prompt_tokens",
+    "llamacpp:requests_processing": "running",
+    "llamacpp:requests_deferred": "waiting",
+}
+"""llama.cpp's server. Its `n_decode_total` counts a batch once, whatever it holds: no forward passes a request."""
+
+VLLM: dict[str, str] = {
+    "vllm:spec_decode_num_drafts_total": "drafts",
+    "vllm:spec_decode_num_draft_tokens_total": "draft_tokens",
+    "vllm:spec_decode_num_accepted_tokens_total": "accepted_tokens",
+    "vllm:generation_tokens_total": "generated_tokens",
+    "vllm:prompt_tokens_total": "prompt_tokens",
+    "vllm:num_requests_running": "running",
+    "vllm:num_requests_waiting": "waiting",
+    "vllm:diffusion_num_denoising_steps_total": "denoising_steps",
+    "vllm:diffusion_num_denoising_steps": "denoising_steps",
+    "vllm:diffusion_num_committed_tokens_total": "committed_tokens",
+    "vllm:diffusion_num_committed_tokens": "committed_tokens",
+}
+"""vLLM; its client library adds `_total` to counters."""
+
+KNOWN = LLAMACPP | VLLM
+
+
+def parse_metrics(text: str) -> dict[str, float]:
+    """Sample values by metric name, added up over labels. Comments, what isn't a sample and NaN are passed over."""
+    values: dict[str, float] = {}
+    for line in text.splitlines():
+        match = None if line.startswith("#") else _SAMPLE.match(line)
+        if match is None:
+            continue
+        try:
+            value = float(match[2])
+        except ValueError:
+            continue
+        if math.isfinite(value):
+            values[match[1]] = values.get(match[1], 0.0) + value
+    return values
+
+
+def named(text: str, names: Mapping[str, str], wanted: tuple[str, ...]) -> dict[str, float]:
+    """The `wanted` ones of our names, read from a page with a table from the engine's names to ours."""
+    found: dict[str, float] = {}
+    for theirs, value in parse_metrics(text).items():
+        ours = names.get(theirs)
+        if ours in wanted:
+            found[ours] = value
+    return found
+
+
+def grown(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """After minus before, for the counters in both. Raises `ValueError` for one that shrank: the server restarted."""
+    shrunk = sorted(name for name in before if name in after and after[name] < before[name])
+    if shrunk:
+        raise ValueError(f"engine counters went back ({', '.join(shrunk)}): the server was restarted")
+    return {name: after[name] - before[name] for name in after if name in before}
