@@ -53,7 +53,7 @@ class Around:
     cpu_share: float | None = None
     energy_j: float | None = None
     energy_scope: str | None = None
-    facts: Facts = Facts(rows=())
+    facts: Facts = field(default_factory=lambda: Facts(rows=()))
 
 
 def rows_of(traces: Sequence[Trace]) -> list[Row]:
@@ -164,7 +164,7 @@ def _from_rows(starts: Sequence[Sequence[Row]], *, cpu: bool) -> SpeedSummary:
     method = _one_word({row.tokens_method for row in rows if row.ok}) or "usage"
     lateness = [max(row.sent_ns - row.due_ns, 0) / 1e6 for row in rows]
     return SpeedSummary(
-        schema=1,
+        schema_version=1,
         requests=counts(rows),
         wall_s=0.0,
         window_s=None,

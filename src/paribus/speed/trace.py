@@ -71,7 +71,7 @@ class Trace:
     degenerate: bool
     check_passed: bool | None
     digest: str
-    """Hash of the visible answer ("" without one): finds the same answer to different prompts."""
+    """Hash of the visible answer ("" for a short one): finds the same answer to different prompts."""
 
     @property
     def counted(self) -> bool:
@@ -134,8 +134,13 @@ def trace(outcome: Outcome, prompts: Mapping[str, Prompt], tokenizer: Tokenizer 
         cached_tokens=_cached(answer),
         degenerate=answer.error is None and is_degenerate(answer.delivered),
         check_passed=_checked(prompt, answer),
-        digest=hashlib.sha256(answer.text.encode("utf-8", "replace")).hexdigest()[:16] if answer.text.strip() else "",
+        digest=_digest(answer.text),
     )
+
+
+def _digest(text: str) -> str:
+    # Short answers ("yes", a number) may be equal by right.
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16] if len(text.strip()) >= 24 else ""
 
 
 def _cached(answer: Answer) -> int | None:

@@ -44,7 +44,8 @@ class TokenCount:
 def count_tokens(answer: Answer, tokenizer: Tokenizer | None) -> TokenCount:
     """Count one answer.
 
-    `total`: `usage.completion_tokens`; else the model's tokenizer over the text; else standard tokens (said so).
+    `total`: `usage.completion_tokens`; the model's tokenizer over the text where there is no usage or where usage
+    counts more than was delivered; else standard tokens (said so).
     `after` (`tokens_at`): cumulative usage where each piece carries it; else the tokenizer over the text so far,
     scaled to end at `total`; else characters in proportion.
     """
@@ -53,7 +54,7 @@ def count_tokens(answer: Answer, tokenizer: Tokenizer | None) -> TokenCount:
     ends = tokenizer(delivered) if tokenizer is not None else None
     usage = answer.usage.completion_tokens if answer.usage else None
     text = len(ends) if ends is not None else None
-    total, method = _total(usage, text, delivered)
+    total, method = _total(usage, text, delivered, comparable=not answer.tool_calls)
     after, after_method = _after(answer, lengths, ends, total)
     return TokenCount(
         total=total,
@@ -67,7 +68,10 @@ def count_tokens(answer: Answer, tokenizer: Tokenizer | None) -> TokenCount:
     )
 
 
-def _total(usage: int | None, text: int | None, delivered: str) -> tuple[float, Method]:
+def _total(usage: int | None, text: int | None, delivered: str, *, comparable: bool) -> tuple[float, Method]:
+    # Tokens after the end of sequence were computed, not delivered.
+    if usage is not None and text is not None and comparable and usage > text + 1 + max(FEW, SHARE * text):
+        return float(text), "tokenizer"
     # A count of nothing beside a text that is there is no count.
     if usage is not None and (usage > 0 or not delivered):
         return float(usage), "usage"

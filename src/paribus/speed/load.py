@@ -1,0 +1,251 @@
+"""Load on a server: a closed loop (each worker sends its next request when its last one ended) and an open one.
+
+Nothing is parsed while a load runs; bodies are made before they are due. A failed request is a result and is never
+sent again; its worker waits a little before its next request, as long as the server asked, 30 s at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from paribus.speed.metrics.throughput import Window
+from paribus.wire import Outcome
+
+TICK_NS = 100_000_000
+"""Edges of a window are multiples of 0.1 s on the load's own clock (whole seconds where the load is endless)."""
+SECOND_NS = 1_000_000_000
+BACK_OFF_S = 30.0
+HOPELESS = 3
+"""A load ends when this many failures a worker (20 at least) came without a single success."""
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """One request to send: its number, its prompt's id, its body."""
+
+    index: int
+    prompt_id: str
+    body: bytes
+
+
+class Sender(Protocol):
+    """What a load needs of `paribus.wire.Client`."""
+
+    def now_ns(self) -> int: ...
+
+    async def send(
+        self, body: bytes, *, index: int, prompt_id: str, due_ns: int, phase: str, worker: int = 0
+    ) -> Outcome: ...
+
+    def abort(self) -> None: ...
+
+
+Ended = Callable[[Outcome], None]
+
+
+class Hopeless:
+    """Counts failures until the first success: says when a load makes no sense."""
+
+    def __init__(self, workers: int) -> None:
+        self._left = max(20, HOPELESS * workers)
+        self._alive = False
+
+    def saw(self, outcome: Outcome) -> None:
+        """Take note of how a request ended."""
+        self._alive = self._alive or outcome.error is None
+        self._left -= outcome.error is not None
+
+    @property
+    def yes(self) -> bool:
+        """Whether to give up."""
+        return not self._alive and self._left <= 0
+
+
+async def run_closed_loop(
+    client: Sender,
+    requests: Iterable[LoadRequest],
+    concurrency: int,
+    phase: str | Callable[[int], str | None] = "measured",
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    on_end: Ended = lambda outcome: None,
+) -> list[Outcome]:
+    """Keep `concurrency` requests open until there are no more, or `stop()`; returns what happened, as it ended.
+
+    `phase`: a name, or a function of the load's time (ns) that is asked when a request is about to leave; None ends
+    its worker. Each request is due the moment its worker is free. `on_end` must be quick: it runs inside the load.
+    """
+    supply = iter(requests)
+    outcomes: list[Outcome] = []
+    hopeless = Hopeless(concurrency)
+
+    async def worker(number: int) -> None:
+        failures = 0
+        while not stop() and not hopeless.yes:
+            due_ns = client.now_ns()
+            name = phase if isinstance(phase, str) else phase(due_ns)
+            request = next(supply, None) if name is not None else None
+            if request is None or name is None:
+                return
+            outcome = await client.send(
+                request.body,
+                index=request.index,
+                prompt_id=request.prompt_id,
+                due_ns=due_ns,
+                phase=name,
+                worker=number,
+            )
+            outcomes.append(outcome)
+            hopeless.saw(outcome)
+            on_end(outcome)
+            failures = failures + 1 if outcome.error else 0
+            if failures and outcome.error != "cancelled":
+                await asyncio.sleep(min(BACK_OFF_S, max(outcome.retry_after_s or 0.0, 0.05 * failures)))
+
+    await asyncio.gather(*(worker(number) for number in range(concurrency)))
+    return outcomes
+
+
+async def run_open_loop(
+    client: Sender,
+    requests: Iterable[LoadRequest],
+    due_ns: Iterable[int],
+    phase: str = "measured",
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    on_end: Ended = lambda outcome: None,
+) -> list[Outcome]:
+    """Send each request when it is due (ns since the load's start), however many are under way.
+
+    Lateness is kept (`sent_ns - due_ns`), never hidden by waiting for answers.
+    """
+    outcomes: list[Outcome] = []
+    running: set[asyncio.Task[None]] = set()
+
+    async def one(request: LoadRequest, due: int, number: int) -> None:
+        outcome = await client.send(
+            request.body, index=request.index, prompt_id=request.prompt_id, due_ns=due, phase=phase, worker=number
+        )
+        outcomes.append(outcome)
+        on_end(outcome)
+
+    for number, (request, due) in enumerate(zip(requests, due_ns, strict=False)):
+        wait = (due - client.now_ns()) / 1e9
+        if wait > 0:
+            await asyncio.sleep(wait)
+        if stop():
+            break
+        task = asyncio.create_task(one(request, due, number))
+        running.add(task)
+        task.add_done_callback(running.discard)
+    if running:
+        await asyncio.gather(*running)
+    return outcomes
+
+
+def poisson(rate_per_s: float, start_ns: int, seed: str) -> Iterator[int]:
+    """Due times of a Poisson stream without end: exponential gaps with mean 1 / rate, from `start_ns` on."""
+    chance = random.Random(seed)
+    due = float(start_ns)
+    while True:
+        due += chance.expovariate(rate_per_s) * 1e9
+        yield round(due)
+
+
+@dataclass
+class WindowPlan:
+    """An endless load's clock: soak, window, and a tail that keeps the load until the window's requests have ended.
+
+    The soak lasts until as many requests have ended as there are workers; the window begins at the next whole second
+    and ends at the first whole second after `seconds` at which `completions` requests have ended inside it. The tail
+    ends when every request sent in the window has ended. `limit`: the window never takes longer than this many times
+    `seconds`.
+    """
+
+    concurrency: int
+    seconds: float
+    completions: int
+    limit: float = 20.0
+    start_ns: int | None = None
+    end_ns: int | None = None
+    ended: int = 0
+    inside: int = 0
+    open_measured: int = 0
+
+    def phase(self, now_ns: int) -> str | None:
+        """Phase of a request that leaves now; None when the load is over."""
+        self.tick(now_ns)
+        if self.over:
+            return None
+        inside = self.start_ns is not None and now_ns >= self.start_ns and self.end_ns is None
+        self.open_measured += inside
+        return "measured" if inside else "soak"
+
+    def saw(self, outcome: Outcome) -> None:
+        """Take note of a request that ended."""
+        self.ended += 1
+        self.open_measured -= outcome.phase == "measured"
+        if self.start_ns is None and self.ended >= self.concurrency:
+            self.start_ns = (outcome.ended_ns // SECOND_NS + 1) * SECOND_NS
+        elif self.start_ns is not None and outcome.ended_ns > self.start_ns and outcome.error is None:
+            self.inside += self.end_ns is None
+        self.tick(outcome.ended_ns)
+
+    def tick(self, now_ns: int) -> None:
+        """Close the window at the last whole second that has passed, when it has all it needs."""
+        if self.start_ns is None or self.end_ns is not None:
+            return
+        edge = now_ns // SECOND_NS * SECOND_NS
+        age = (edge - self.start_ns) / 1e9
+        if age >= self.seconds and (self.inside >= self.completions or age >= self.limit * self.seconds):
+            self.end_ns = edge
+
+    @property
+    def over(self) -> bool:
+        """Whether the window is closed and every request sent in it has ended."""
+        return self.end_ns is not None and self.open_measured <= 0
+
+    @property
+    def window(self) -> Window | None:
+        """The window; None before it is closed."""
+        if self.start_ns is None or self.end_ns is None:
+            return None
+        return Window(self.start_ns, self.end_ns)
+
+
+async def run_window(
+    client: Sender, requests: Iterable[LoadRequest], plan: WindowPlan, *, on_end: Ended = lambda outcome: None
+) -> list[Outcome]:
+    """An endless closed loop through soak, window and tail; what is still under way at the end is cut off.
+
+    The tail's requests only load the engine: they are of the phase `soak`, as those before the window.
+    """
+
+    def saw(outcome: Outcome) -> None:
+        plan.saw(outcome)
+        on_end(outcome)
+        if plan.over:
+            client.abort()
+
+    return await run_closed_loop(client, requests, plan.concurrency, plan.phase, stop=lambda: plan.over, on_end=saw)
+
+
+def steady_window(outcomes: Iterable[Outcome], concurrency: int) -> Window | None:
+    """The steady part of a load of a given number of requests: None where there is none.
+
+    It begins when an eighth of the requests has ended (as many as there are workers, at most; one at least) and ends
+    when the first worker found no more requests: all workers were busy in it. Edges are moved inward to multiples of
+    0.1 s on the load's clock, so that no arrival sets them.
+    """
+    ends = sorted(outcome.ended_ns for outcome in outcomes)
+    if concurrency < 2 or len(ends) <= concurrency:
+        return None
+    soaked = ends[max(1, min(concurrency, len(ends) // 8)) - 1]
+    # With R requests and N workers the (R - N + 1)-th end leaves the first worker without a next request.
+    idle = ends[len(ends) - concurrency]
+    start, end = -(-soaked // TICK_NS) * TICK_NS, idle // TICK_NS * TICK_NS
+    return Window(start, end) if end > start else None
