@@ -58,12 +58,10 @@ def _speed(data: RunData, speed: SpeedSummary) -> Iterator[Number]:
         yield from _number(tag, _mean(starts, cell, over_starts=several))
     yield from _whole_answers(starts, several)
     # The headline: with one request what it writes a second, with several what all of them write together.
-    basis = "starts and prompts" if len(starts) > 1 else "prompts"
-    yield from _interval("output_speed", speed.output_speed, basis)
-    yield from _interval("output_speed_standard", speed.output_speed_standard, basis, headline=not several)
-    yield from _interval("decode_speed", speed.decode_speed, basis, coverage=speed.decode_speed.coverage)
-    window = "starts" if len(starts) > 1 else "batches"
-    yield from _interval("throughput", speed.throughput, window, headline=several)
+    yield from _interval("output_speed", speed.output_speed)
+    yield from _interval("output_speed_standard", speed.output_speed_standard, headline=not several)
+    yield from _interval("decode_speed", speed.decode_speed, coverage=speed.decode_speed.coverage)
+    yield from _interval("throughput", speed.throughput, headline=several)
     if speed.acceptance is not None:
         yield from _plain("acceptance_length", speed.acceptance.acceptance_length)
         yield from _plain("tokens_per_pass", speed.acceptance.tokens_per_pass)
@@ -155,11 +153,9 @@ def _number(
         yield Number(tag, title, unit, better, estimate.value, low, high, estimate.basis, coverage, headline)
 
 
-def _interval(
-    tag: str, given: Interval, basis: str, *, coverage: float | None = None, headline: bool = False
-) -> Iterator[Number]:
+def _interval(tag: str, given: Interval, *, coverage: float | None = None, headline: bool = False) -> Iterator[Number]:
     if given.value is not None:
-        rests: Any = basis if given.low is not None else "none"
+        rests: Any = given.basis or "none"
         estimate = Estimate(given.value, given.low, given.high, rests)
         yield from _number(tag, estimate, coverage=coverage, headline=headline)
 

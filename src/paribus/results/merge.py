@@ -125,31 +125,15 @@ def _merged(name: str, values: list[Any], run: str) -> Any:
     return distinct
 
 
-def merge_flags(
-    pooled: Sequence[Flag], per_start: Sequence[tuple[int, Sequence[Flag]]], extra: Sequence[Flag]
-) -> list[Flag]:
-    """The union of flags, one of each id, in the table's order, each with its strongest severity.
-
-    A flag of single starts only, of several, names them.
-    """
-    texts: dict[str, str] = {f.id: f.text for f in (*pooled, *extra)}
-    severity: dict[str, Flag] = {}
-    holders: dict[str, list[int]] = {}
-    for number, flags in [(0, pooled), (0, extra), *per_start]:
-        for one in flags:
-            strongest = severity.get(one.id)
-            if strongest is None or SEVERITIES.index(one.severity) > SEVERITIES.index(strongest.severity):
-                severity[one.id] = one
-            if number:
-                holders.setdefault(one.id, []).append(number)
-    merged = []
-    for id, strongest in severity.items():
-        text = texts.get(id, strongest.text)
-        if id not in texts and len(holders[id]) < len(per_start):
-            text = f"{text.rstrip('.')} (start {', '.join(map(str, holders[id]))} of {len(per_start)})."
-        merged.append(Flag(id=id, severity=strongest.severity, text=text))
+def union(*groups: Sequence[Flag]) -> list[Flag]:
+    """Flags of several sources, one of each id (the severest, the first of equals), in the table's order."""
+    found: dict[str, Flag] = {}
+    for one in (one for group in groups for one in group):
+        known = found.get(one.id)
+        if known is None or SEVERITIES.index(one.severity) > SEVERITIES.index(known.severity):
+            found[one.id] = one
     order = list(FLAGS)
-    return sorted(merged, key=lambda f: (order.index(f.id) if f.id in order else len(order), f.id))
+    return sorted(found.values(), key=lambda f: (order.index(f.id) if f.id in order else len(order), f.id))
 
 
 def scale_flags(declared: dict[str, Any], starts: int) -> list[Flag]:

@@ -1,0 +1,27 @@
+"""`paribus seal`: write a run's manifest and summary when all its starts are there."""
+
+from __future__ import annotations
+
+import click
+
+from paribus.results.run import find_root, locate
+from paribus.results.seal import seal
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  paribus seal results/cpu/m-x7k2q/smollm2-135m--q4-1--llamacpp--plain/c1-short/0a1b2c3d4e5f.1
+  paribus seal cpu/m-x7k2q/smollm2-135m--q4-1--llamacpp--plain/c1-short/0a1b2c3d4e5f.1"""
+)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+def command(runs: tuple[str, ...]) -> None:
+    """Write a run's manifest.json and summary.json when all its starts are there.
+
+    RUN is a folder, a path below a results folder, or a run id. Sealing again writes the same bytes.
+    """
+    root = find_root()
+    for text in runs:
+        summary = seal(locate(root, text))
+        starts = f"{len(summary.starts)} start{'' if len(summary.starts) == 1 else 's'}"
+        click.echo(f"sealed {summary.run_id} {summary.run}: {starts}, {len(summary.flags)} flags")
