@@ -95,6 +95,7 @@ class _Resolution:
             machine=self.around.machine,
             scale=self.config.scale,
             results=self.config.results,
+            committed=self.scale.committed,
             races=self.races,
             jobs=jobs,
             runs=_runs(jobs),

@@ -1,0 +1,98 @@
+# The front door: configuration, stages and the named targets.
+#
+#   snakemake --profile cpu                     measure what the profile plans, and continue what was begun
+#   snakemake --profile cpu -n                  only list what would be done
+#   snakemake --profile h100 --config scale=quick systems='qwen*'
+#
+# Rules hold no logic: what depends on a job comes from the plan (src/paribus/catalog/workflow.py).
+from snakemake.utils import min_version
+
+from paribus.cli import _snakefile
+
+min_version("9.27")
+
+flow = _snakefile.open_workflow(workflow, config)
+
+
+wildcard_constraints:
+    **flow.constraints,
+
+
+resource_scopes:
+    machine="local",
+    gpu="local",
+
+
+def after_races(wildcards):
+    """All sealed runs. Behind a race that isn't decided they aren't known: Snakemake asks again after it."""
+    for race in flow.open_races():
+        checkpoints.race.get(**race)
+    flow.refresh()
+    return flow.sealed()
+
+
+def speed_after_races(wildcards):
+    """The sealed speed runs, known as `after_races` says."""
+    after_races(wildcards)
+    return flow.sealed("race", "speed")
+
+
+include: "workflows/machine.smk"
+include: "workflows/fetch.smk"
+include: "workflows/engines.smk"
+include: "workflows/tune.smk"
+include: "workflows/speed.smk"
+include: "workflows/quality.smk"
+include: "workflows/results.smk"
+include: "workflows/site.smk"
+
+
+localrules:
+    all,
+    fetch,
+    tune,
+    speed,
+    quality,
+
+
+rule all:
+    default_target: True
+    input:
+        flow.sealed(),
+        flow.verdicts(),
+        after_races,
+        flow.shown(),
+
+
+rule fetch:
+    input:
+        flow.fetched(),
+
+
+rule tune:
+    input:
+        flow.verdicts(),
+
+
+rule speed:
+    input:
+        flow.sealed("race", "speed"),
+        flow.verdicts(),
+        speed_after_races,
+
+
+rule quality:
+    input:
+        flow.sealed("quality"),
+
+
+onstart:
+    flow.began = _snakefile.start(flow)
+
+
+onsuccess:
+    shell(f"paribus status --closing --since {flow.began:.0f}")
+
+
+onerror:
+    shell(f"paribus status --failed --since {flow.began:.0f}")

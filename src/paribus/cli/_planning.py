@@ -1,0 +1,53 @@
+"""Plans on disk and in words: shared by the commands that show a plan and by the Snakefile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from paribus.catalog import Plan
+from paribus.catalog.reading import one_sentence
+from paribus.conditions import UsageError
+from paribus.machine import write_atomic
+
+
+def write_plan(path: Path, plan: Plan) -> None:
+    """`build/plan.json`: the plan as JSON, whole or not at all."""
+    write_atomic(path, (plan.model_dump_json(indent=1) + "\n").encode())
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan that a workflow put on disk."""
+    try:
+        return Plan.model_validate(json.loads(path.read_bytes()))
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no plan in {path}: `paribus plan --profile NAME` makes one") from error
+    except ValidationError as error:
+        raise UsageError(f"{path} is not a plan of this version ({one_sentence(error)}): make it again") from error
+    except ValueError as error:
+        raise UsageError(f"{path} is not a plan: make it again with `paribus plan --profile NAME`") from error
+
+
+def duration(seconds: float) -> str:
+    """A duration as people say it: `40 s`, `12 min`, `7.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def announcement(plan: Plan) -> str:
+    """What a plan will do and cost, what it leaves out and what it can't know yet: a few lines."""
+    totals = plan.totals
+    to_do = totals.jobs - totals.jobs_done
+    head = f"Paribus, {plan.hardware}, scale {plan.scale}: "
+    if to_do:
+        cost = f"{totals.download_gb:.2f} GB to fetch, {totals.disk_gb:.2f} GB of disk"
+        head += f"{to_do} server starts to measure ({totals.jobs_done} done), {duration(totals.hours * 3600)}, {cost}"
+    else:
+        head += f"all {totals.jobs} server starts are measured"
+    lines = [head]
+    lines += [f"  waits for a race: {text}" for text in plan.waiting]
+    lines += [f"  left out: {item.name}: {item.reason}" for item in plan.excluded]
+    return "\n".join(lines)

@@ -1,0 +1,74 @@
+"""What the Snakefile calls: opening the plan, announcing it, starting. A mistake is one sentence and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from paribus.catalog import Plan, Surroundings, resolve
+from paribus.catalog.configuration import open_catalog, read_overrides
+from paribus.catalog.workflow import PLAN_FILE, Workflow, check_profile
+from paribus.cli._planning import announcement, read_plan, write_plan
+from paribus.conditions import ParibusError, UsageError
+from paribus.machine import machine_label
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _plainly(function: Callable[P, R]) -> Callable[P, R]:
+    """Print a user's mistake as one sentence and exit with its code, where Snakemake would print a traceback."""
+
+    @wraps(function)
+    def plain(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except ParibusError as error:
+            print(f"paribus: {error}", file=sys.stderr)
+            sys.exit(error.exit_code)
+
+    return plain
+
+
+@_plainly
+def open_workflow(workflow: Any, config: dict[str, Any]) -> Workflow:
+    """The plan for a Snakemake process. `workflow` and `config` are Snakemake's.
+
+    The main process resolves it and says what it will cost; a process that Snakemake started for one job reads
+    `build/plan.json`, so that all of them mean the same jobs.
+    """
+    root = Path(workflow.basedir)
+    if Path.cwd().resolve() != root.resolve():
+        raise UsageError(f"run snakemake in the repository's folder: cd {root}")
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    if not workflow.is_main_process:
+        if workflow.remote_exec:  # on another machine: the job's Snakemake there is the one to watch
+            os.environ["PARIBUS_WORKFLOW_PID"] = str(os.getpid())
+        plan = read_plan(root / PLAN_FILE)
+        return Workflow(root, plan, lambda: plan, write_plan)
+    os.environ["PARIBUS_WORKFLOW_PID"] = str(os.getpid())
+    overrides = read_overrides(config)
+    catalog = open_catalog(root, overrides)
+    hardware = check_profile(root, catalog.extra, config, [Path(str(file)) for file in workflow.configfiles])
+    around = Surroundings.observe(catalog, machine_label(root))
+
+    @_plainly
+    def again() -> Plan:
+        return resolve(root, hardware, config, around)
+
+    card = catalog.hardware(hardware).card
+    flow = Workflow(root, again(), again, write_plan, cards=0 if card.kind == "cpu" else card.count)
+    print(announcement(flow.plan), file=sys.stderr)
+    return flow
+
+
+@_plainly
+def start(flow: Workflow) -> float:
+    """Take this clone's workflow lock and put the plan on disk. Returns the time, for the closing account."""
+    flow.start()
+    return time.time()

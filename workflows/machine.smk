@@ -1,0 +1,15 @@
+# The machine is what the profile says: proven before anything is fetched or built for it.
+
+
+rule machine:
+    output:
+        "build/machine/{hardware}.json",
+    log:
+        "build/logs/machine/{hardware}.log",
+    priority: 2_000_000
+    resources:
+        machine=1,
+    message:
+        "Looking at this machine"
+    shell:
+        "paribus doctor --profile {wildcards.hardware} --out {output} > {log} 2>&1"
