@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from paribus.speed.metrics.throughput import Window
@@ -47,6 +47,10 @@ class Sender(Protocol):
 Ended = Callable[[Outcome], None]
 
 
+def ignore(outcome: Outcome) -> None:
+    """An `on_end` that does nothing."""
+
+
 class Hopeless:
     """Counts failures until the first success: says when a load makes no sense."""
 
@@ -72,7 +76,7 @@ async def run_closed_loop(
     phase: str | Callable[[int], str | None] = "measured",
     *,
     stop: Callable[[], bool] = lambda: False,
-    on_end: Ended = lambda outcome: None,
+    on_end: Ended = ignore,
 ) -> list[Outcome]:
     """Keep `concurrency` requests open until there are no more, or `stop()`; returns what happened, as it ended.
 
@@ -117,7 +121,7 @@ async def run_open_loop(
     phase: str = "measured",
     *,
     stop: Callable[[], bool] = lambda: False,
-    on_end: Ended = lambda outcome: None,
+    on_end: Ended = ignore,
 ) -> list[Outcome]:
     """Send each request when it is due (ns since the load's start), however many are under way.
 
@@ -149,7 +153,7 @@ async def run_open_loop(
 
 def poisson(rate_per_s: float, start_ns: int, seed: str) -> Iterator[int]:
     """Due times of a Poisson stream without end: exponential gaps with mean 1 / rate, from `start_ns` on."""
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 (a load, not a secret)
     due = float(start_ns)
     while True:
         due += chance.expovariate(rate_per_s) * 1e9
@@ -172,9 +176,11 @@ class WindowPlan:
     limit: float = 20.0
     start_ns: int | None = None
     end_ns: int | None = None
-    ended: int = 0
     inside: int = 0
+    """Answers that ended in the window so far (up to the last whole second)."""
     open_measured: int = 0
+    _ended: int = 0
+    _ends: list[int] = field(default_factory=list)
 
     def phase(self, now_ns: int) -> str | None:
         """Phase of a request that leaves now; None when the load is over."""
@@ -187,12 +193,12 @@ class WindowPlan:
 
     def saw(self, outcome: Outcome) -> None:
         """Take note of a request that ended."""
-        self.ended += 1
+        self._ended += 1
         self.open_measured -= outcome.phase == "measured"
-        if self.start_ns is None and self.ended >= self.concurrency:
+        if self.start_ns is None and self._ended >= self.concurrency:
             self.start_ns = (outcome.ended_ns // SECOND_NS + 1) * SECOND_NS
         elif self.start_ns is not None and outcome.ended_ns > self.start_ns and outcome.error is None:
-            self.inside += self.end_ns is None
+            self._ends.append(outcome.ended_ns)
         self.tick(outcome.ended_ns)
 
     def tick(self, now_ns: int) -> None:
@@ -201,6 +207,7 @@ class WindowPlan:
             return
         edge = now_ns // SECOND_NS * SECOND_NS
         age = (edge - self.start_ns) / 1e9
+        self.inside = sum(end <= edge for end in self._ends)
         if age >= self.seconds and (self.inside >= self.completions or age >= self.limit * self.seconds):
             self.end_ns = edge
 
@@ -218,7 +225,7 @@ class WindowPlan:
 
 
 async def run_window(
-    client: Sender, requests: Iterable[LoadRequest], plan: WindowPlan, *, on_end: Ended = lambda outcome: None
+    client: Sender, requests: Iterable[LoadRequest], plan: WindowPlan, *, on_end: Ended = ignore
 ) -> list[Outcome]:
     """An endless closed loop through soak, window and tail; what is still under way at the end is cut off.
 
@@ -234,14 +241,14 @@ async def run_window(
     return await run_closed_loop(client, requests, plan.concurrency, plan.phase, stop=lambda: plan.over, on_end=saw)
 
 
-def steady_window(outcomes: Iterable[Outcome], concurrency: int) -> Window | None:
-    """The steady part of a load of a given number of requests: None where there is none.
+def steady_window(ends_ns: Iterable[int], concurrency: int) -> Window | None:
+    """The steady part of a load of a given number of requests, from their ends; None where there is none.
 
     It begins when an eighth of the requests has ended (as many as there are workers, at most; one at least) and ends
     when the first worker found no more requests: all workers were busy in it. Edges are moved inward to multiples of
     0.1 s on the load's clock, so that no arrival sets them.
     """
-    ends = sorted(outcome.ended_ns for outcome in outcomes)
+    ends = sorted(ends_ns)
     if concurrency < 2 or len(ends) <= concurrency:
         return None
     soaked = ends[max(1, min(concurrency, len(ends) // 8)) - 1]

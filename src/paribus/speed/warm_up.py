@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from paribus.catalog import PromptLine
-from paribus.speed.load import Ended, LoadRequest, Sender, run_closed_loop
+from paribus.speed.load import Ended, LoadRequest, Sender, ignore, run_closed_loop
 from paribus.speed.order import by_turns
 from paribus.wire import Outcome, read_answer
 
@@ -80,7 +80,7 @@ async def warm_up(
     concurrency: int,
     cap: int,
     max_blocks: int,
-    on_end: Ended = lambda outcome: None,
+    on_end: Ended = ignore,
     stop: Callable[[], bool] = lambda: False,
 ) -> WarmUp:
     """Send blocks until two in a row differ by less than 2%, `max_blocks` at most.

@@ -1,0 +1,218 @@
+"""One measurement of a running server: warm-up, then the load, and what was seen beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from paribus.catalog import PromptLine
+from paribus.speed.load import (
+    Ended,
+    LoadRequest,
+    WindowPlan,
+    ignore,
+    poisson,
+    run_closed_loop,
+    run_open_loop,
+    run_window,
+    steady_window,
+)
+from paribus.speed.metrics.throughput import Window
+from paribus.speed.order import cycles, unique_line
+from paribus.speed.statistics import percentile
+from paribus.speed.warm_up import WarmUp, warm_up
+from paribus.wire import Client, Endpoint, Lag, LagMeter, Outcome, Spool, payload
+
+POLL_S = 1.0
+ENOUGH_READINGS = 3
+
+
+@dataclass(frozen=True)
+class Load:
+    """What to ask of a server.
+
+    `requests`: how many are measured; None: as many as a window of `window_s` and `window_completions` takes.
+    `cap` in the model's tokens; a prompt's own `max_tokens` counts where it is smaller. `tag` goes into the unique
+    lines (None: no unique line). `rate`: a Poisson stream of so many requests a second, in place of the closed loop.
+    `warm_up_requests`: a plain number of warm-up requests in place of blocks until it has settled.
+    """
+
+    concurrency: int
+    cap: int
+    prompts: Sequence[PromptLine]
+    tuning: Sequence[PromptLine]
+    sampling: Mapping[str, float | int] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    requests: int | None = None
+    window_s: float = 0.0
+    window_completions: int = 0
+    start: int = 1
+    tag: str | None = None
+    rate: float | None = None
+    warm_up_blocks: int = 1
+    warm_up_requests: int | None = None
+    in_order: bool = False
+    """Prompts in the order given (a user's file) rather than in balanced order."""
+
+    def bodies(self, endpoint: Endpoint) -> Iterator[LoadRequest]:
+        """The requests to measure, numbered from 0; without end where `requests` is None."""
+        supply = self._repeated() if self.in_order else cycles(self.prompts, self.start)
+        for index, prompt in enumerate(islice(supply, self.requests)):
+            yield LoadRequest(index, prompt.id, self.body(endpoint, prompt, index, self.cap, "load"))
+
+    def _repeated(self) -> Iterator[PromptLine]:
+        while self.prompts:
+            yield from self.prompts
+
+    def body(self, endpoint: Endpoint, prompt: PromptLine, index: int, cap: int, part: str) -> bytes:
+        """One request's body; `part` (warm-up or load) keeps their unique lines apart."""
+        return payload(
+            endpoint,
+            prompt,
+            max_tokens=min(cap, prompt.max_tokens or cap),
+            sampling=dict(self.sampling),
+            extra=dict(self.extra),
+            unique_line=None if self.tag is None else unique_line(f"{self.tag} {part}", index),
+        )
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What goes on beside the load. All may be left out.
+
+    `on_end` is called for each request that ends, warm-up included. `gauges` asks the engine what it has (`running`)
+    and may block. `warming_up` and `measuring` are entered around their parts.
+    """
+
+    on_end: Ended = ignore
+    gauges: Callable[[], Mapping[str, float]] | None = None
+    warming_up: Callable[[], AbstractContextManager[object]] = nullcontext
+    measuring: Callable[[], AbstractContextManager[object]] = nullcontext
+    stop: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a measurement gave: the raw outcomes are in the spool that was handed in."""
+
+    warm_up: WarmUp | None
+    window: Window | None
+    window_short: str
+    admitted: int | None
+    lag: Lag
+    epoch_ns: int
+    """Zero of all times, on this machine's monotonic clock."""
+
+
+async def measure(endpoint: Endpoint, load: Load, spool: Spool, watch: Watch | None = None) -> Measured:
+    """Warm the server up and put the load on it; every measured outcome goes into the spool as it ends."""
+    watch = watch or Watch()
+
+    def keep(outcome: Outcome) -> None:
+        spool.add(outcome)
+        watch.on_end(outcome)
+
+    async with Client(endpoint) as client, LagMeter() as meter:
+        await client.open(load.concurrency)
+        with watch.warming_up():
+            warm = await _warm_up(client, load, watch)
+        await client.open(load.concurrency)
+        meter.mark()
+        with watch.measuring():
+            async with _polling(client, watch, load.concurrency) as readings:
+                window, short = await _run(client, load, keep, spool, watch.stop)
+        lag = meter.read()
+        return Measured(warm, window, short, _admitted(readings, window), lag, client.epoch_ns)
+
+
+async def _warm_up(client: Client, load: Load, watch: Watch) -> WarmUp | None:
+    def body(prompt: PromptLine, index: int, cap: int) -> bytes:
+        return load.body(client.endpoint, prompt, index, cap, "warm-up")
+
+    if load.warm_up_requests is None:
+        return await warm_up(
+            client,
+            load.tuning,
+            body,
+            concurrency=load.concurrency,
+            cap=load.cap,
+            max_blocks=load.warm_up_blocks,
+            on_end=watch.on_end,
+            stop=watch.stop,
+        )
+    turn = islice(cycles(load.tuning, load.start), load.warm_up_requests)
+    requests = [LoadRequest(i, p.id, body(p, i, load.cap)) for i, p in enumerate(turn)]
+    await run_closed_loop(client, requests, load.concurrency, "warm-up", on_end=watch.on_end, stop=watch.stop)
+    return None
+
+
+async def _run(
+    client: Client, load: Load, keep: Ended, spool: Spool, stop: Callable[[], bool]
+) -> tuple[Window | None, str]:
+    """Put the load on; returns the steady window and why it is short (empty when it isn't)."""
+    bodies = load.bodies(client.endpoint)
+    if load.rate is not None:
+        due = poisson(load.rate, client.now_ns(), f"arrivals {load.start}")
+        await run_open_loop(client, bodies, due, stop=stop, on_end=keep)
+        return None, ""
+    if load.requests is None:
+        plan = WindowPlan(load.concurrency, load.window_s, load.window_completions)
+        await run_window(client, bodies, plan, on_end=keep)
+        return plan.window, "" if plan.window and plan.inside >= plan.completions else _short(plan.window, plan.inside)
+    await run_closed_loop(client, bodies, load.concurrency, stop=stop, on_end=keep)
+    if load.concurrency < 2:
+        return None, ""
+    ends = [(outcome.ended_ns, outcome.error) for outcome in spool]
+    window = steady_window([end for end, _ in ends], load.concurrency)
+    inside = sum(window.start_ns < end <= window.end_ns and error is None for end, error in ends) if window else 0
+    enough = window is not None and window.seconds >= load.window_s and inside >= load.window_completions
+    return window, "" if enough else _short(window, inside)
+
+
+def _short(window: Window | None, inside: int) -> str:
+    if window is None:
+        return "too few requests for a stretch in which all of them were under way"
+    return f"{window.seconds:.1f} s with {inside} completions"
+
+
+Readings = list[tuple[int, float]]
+
+
+@asynccontextmanager
+async def _polling(client: Client, watch: Watch, concurrency: int) -> AsyncIterator[Readings]:
+    """Read the engine's gauge of running requests each second, beside the load, in a thread of its own."""
+    readings: Readings = []
+    gauges = watch.gauges
+    if gauges is None or concurrency < 2:
+        yield readings
+        return
+
+    async def poll() -> None:
+        while True:
+            await asyncio.sleep(POLL_S)
+            asked = client.now_ns()
+            running = (await asyncio.to_thread(gauges)).get("running")
+            if running is not None:
+                readings.append((asked, running))
+
+    task = asyncio.create_task(poll())
+    try:
+        yield readings
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+def _admitted(readings: Readings, window: Window | None) -> int | None:
+    """10th percentile of the running gauge in the window; None with fewer than three readings."""
+    if window is None:
+        return None
+    inside = [value for t, value in readings if window.start_ns <= t <= window.end_ns]
+    tenth = percentile(inside, 0.1)
+    return round(tenth) if tenth is not None and len(inside) >= ENOUGH_READINGS else None

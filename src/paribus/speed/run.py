@@ -1,0 +1,221 @@
+"""One start of one planned measure: from the running server to `requests.parquet` and `summary.json`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from paribus.catalog import Catalog, PlannedMeasure, PromptLine, Scale, Scenario, System
+from paribus.conditions import CheckFailed, EnvironmentFault, UsageError, start_number
+from paribus.engines import Session, StartRecord
+from paribus.machine import Load as MachineLoad
+from paribus.machine import write_atomic
+from paribus.speed.flags import Facts
+from paribus.speed.measure import Load, Measured, Watch, measure
+from paribus.speed.metrics.tokens import Tokenizer
+from paribus.speed.rows import Row, write_rows
+from paribus.speed.summarise import Around, summarise
+from paribus.speed.summary import SpeedSummary
+from paribus.speed.tokenizer import load_tokenizer
+from paribus.speed.trace import Prompt, Trace, trace
+from paribus.wire import Outcome, Spool, run, standard_tokens, write_outcomes
+
+THROTTLED = ENERGY_APART = 0.05
+NONCE = "PARIBUS_NONCE"
+"""Environment variable: a nonce that the maintainers asked for goes into every unique line."""
+
+
+def measure_speed_start(session: Session, planned: PlannedMeasure, catalog: Catalog, folder: Path) -> StartRecord:
+    """Measure one start into its folder: `requests.parquet`, `requests-lite.parquet`, `summary.json`; no manifest.
+
+    Files appear whole or not at all, the summary last; an interrupted start leaves nothing that counts. Raises
+    `EnvironmentFault` when the engine died, `CheckFailed` when nothing was answered.
+    """
+    scenario, scale = catalog.scenario(planned.id), catalog.scale(str(planned.declared["scale"]))
+    load = load_of(planned, session.system, session.engine.sampling_fields, catalog, folder)
+    watch = Watch(gauges=session.gauges, warming_up=session.warming_up, measuring=session.measuring)
+    folder.mkdir(parents=True, exist_ok=True)
+    with Spool() as spool:
+        measured = run(measure(session.endpoint, load, spool, watch))
+        _alive(session, spool, planned)
+        around = around_of(session, planned, scenario=scenario, scale=scale, catalog=catalog, measured=measured)
+        rows, summary = finish(folder, spool, load.prompts, around, tokenizer_of(session.system, catalog))
+    record = session.record
+    record.observed |= observed(rows, summary, load)
+    return record
+
+
+def load_of(planned: PlannedMeasure, system: System, accepted: frozenset[str], catalog: Catalog, folder: Path) -> Load:
+    """The load of one planned measure. Sampling fields that the engine doesn't accept are left out."""
+    scenario, scale = catalog.scenario(planned.id), catalog.scale(str(planned.declared["scale"]))
+    cap, context = int(planned.declared["cap"]), context_of(planned, system)
+    prompts = fitting(catalog.scenario_prompts(scenario, scale), context, cap)
+    tuning = [p for p in catalog.prompt_set(scenario.prompts) if p.split == "tuning" and p.length == scenario.length]
+    if not prompts:
+        raise UsageError(f"no prompt of {scenario.scenario} fits the context of {system.name} ({context} tokens)")
+    sampling: Mapping[str, float | int] = planned.declared.get("sampling") or {}
+    start = start_number(folder.name)
+    several = scenario.requests > 1
+    return Load(
+        concurrency=scenario.requests,
+        cap=cap,
+        prompts=prompts,
+        tuning=fitting(tuning, context, cap) or prompts,
+        sampling={name: value for name, value in sampling.items() if name in accepted},
+        extra=system.thinking_settings,
+        requests=scale.requests_16 if several else len(prompts),
+        window_s=scale.window_s if several else 0.0,
+        window_completions=scale.window_completions * scenario.requests if several else 0,
+        start=start,
+        tag=f"{os.environ.get(NONCE, '')} {planned.run} {start}".strip(),
+        warm_up_blocks=scale.warm_up_blocks,
+    )
+
+
+def fitting(prompts: Iterable[PromptLine], context: int, cap: int) -> list[PromptLine]:
+    """Prompts that fit a context together with an answer up to the cap, by 1.5 times their standard tokens.
+
+    Others are `not_applicable` to this system: a comparison uses the prompts that both sides have.
+    """
+    return [prompt for prompt in prompts if 1.5 * standard_tokens(_words(prompt)) + cap <= context]
+
+
+def context_of(planned: PlannedMeasure, system: System) -> int:
+    """Tokens that one request may hold: the model's context, or what the launch settings leave of it."""
+    launch = planned.declared.get("launch") or {}
+    given = launch.get("context_per_slot")
+    return min(system.model.context, int(given)) if given else system.model.context
+
+
+def _words(prompt: PromptLine) -> str:
+    parts = [prompt.prompt or "", *(str(m.get("content", "")) for m in prompt.messages or []), str(prompt.tools or "")]
+    return "\n".join(parts)
+
+
+def tokenizer_of(system: System, catalog: Catalog) -> Tokenizer | None:
+    """The model's own tokenizer, if its file names one that is there."""
+    name = system.model.tokenizer
+    path = catalog.root / name if name else None
+    return load_tokenizer(path) if path is not None and path.exists() else None
+
+
+def _alive(session: Session, spool: Spool, planned: PlannedMeasure) -> None:
+    if not session.alive():
+        raise EnvironmentFault(
+            f"the engine ended while {planned.measure} was measured, after {len(spool)} requests; "
+            f"the end of its log: {session.log}"
+        )
+
+
+def around_of(
+    session: Session,
+    planned: PlannedMeasure,
+    *,
+    scenario: Scenario,
+    scale: Scale,
+    catalog: Catalog,
+    measured: Measured,
+) -> Around:
+    """What was seen around the requests of a start."""
+    accepted = session.engine.sampling_fields
+    counters = dict(session.record.counters)
+    diffusion = session.system.model.kind == "diffusion"
+    facts = Facts(
+        rows=(),
+        cpu=catalog.hardware(str(planned.declared["hardware"])).card.kind == "cpu",
+        headline=scenario.headline and not scenario.prefix_caching,
+        synthetic=_synthetic(scenario, session.system),
+        preliminary_scale=scale.scale if scale.preliminary else None,
+        lag_ms_p99=measured.lag.lag_ms_p99,
+        admitted=measured.admitted,
+        warm_up=measured.warm_up.unsettled if measured.warm_up else "",
+        window_short=measured.window_short,
+        left_out=sorted(set(planned.declared.get("sampling") or {}) - accepted),
+        sampler_unverified="no pass counters" if diffusion and not counters.get("denoising_steps") else "",
+    )
+    return Around(
+        concurrency=scenario.requests,
+        window=measured.window,
+        counters=counters,
+        cpu_share=measured.lag.cpu_share,
+        facts=facts,
+    )
+
+
+def _synthetic(scenario: Scenario, system: System) -> str:
+    if scenario.synthetic:
+        return f"the scenario {scenario.scenario}"
+    return "faked acceptance" if system.decoder.acceptance == "synthetic" else ""
+
+
+def with_machine(around: Around, load: MachineLoad | None) -> Around:
+    """What the machine's telemetry adds: was it busy elsewhere, throttled, how much energy it took.
+
+    Energy is the counter's, checked against the integral of polled power; further apart than 5%, there is none.
+    """
+    if load is None:
+        return around
+    busy = None if load.busy_share is None else min(1.0, load.busy_share + (load.stolen_share or 0.0))
+    slow = load.throttled_share is not None and load.throttled_share > THROTTLED
+    counted, integral = load.energy_j, load.power_integral_j
+    apart = bool(counted and integral and abs(counted / integral - 1) > ENERGY_APART)
+    facts = replace(
+        around.facts,
+        busy_share=busy,
+        throttled=(
+            f"{100 * (load.throttled_share or 0):.0f}% of the window, {', '.join(load.throttle_reasons)}"
+            if slow
+            else ""
+        ),
+        throttled_severity="note" if load.power_cap_only else "invalid",
+        energy_disagrees=f"counter {counted:.0f} J, power integral {integral:.0f} J" if apart else "",
+    )
+    whole = counted is not None and counted > 0 and not apart
+    return replace(
+        around, facts=facts, energy_j=counted if whole else None, energy_scope=load.energy_scope if whole else None
+    )
+
+
+def traces_of(
+    outcomes: Iterable[Outcome], prompts: Iterable[PromptLine], tokenizer: Tokenizer | None = None
+) -> list[Trace]:
+    """Read outcomes one after the other; bodies are let go as soon as they are read."""
+    known = {line.id: Prompt.of(line) for line in prompts}
+    return [trace(outcome, known, tokenizer) for outcome in outcomes]
+
+
+def finish(
+    folder: Path,
+    spool: Spool,
+    prompts: Iterable[PromptLine],
+    around: Around,
+    tokenizer: Tokenizer | None = None,
+) -> tuple[list[Row], SpeedSummary]:
+    """Derive and write a start's files, the summary last. `CheckFailed` (after writing) when nothing was answered."""
+    write_outcomes(folder / "requests.parquet", spool)
+    rows, summary = summarise(traces_of(spool, prompts, tokenizer), around)
+    write_rows(folder / "requests-lite.parquet", rows)
+    write_atomic(folder / "summary.json", (summary.model_dump_json(by_alias=True, indent=1) + "\n").encode())
+    if not summary.requests.ok:
+        raise CheckFailed(nothing_answered(rows))
+    return rows, summary
+
+
+def nothing_answered(rows: Iterable[Row]) -> str:
+    """One sentence on a measurement without a single answer."""
+    errors = sorted({row.error for row in rows if row.error})
+    return f"no request was answered ({', '.join(errors) or 'none was sent'}); the raw answers are in requests.parquet"
+
+
+def observed(rows: Iterable[Row], summary: SpeedSummary, load: Load) -> dict[str, Any]:
+    """Observed conditions of the start that the requests tell."""
+    counted = [row for row in rows if row.counted]
+    return {
+        "admitted": summary.admitted,
+        "cached_tokens": sum(row.cached_tokens or 0 for row in counted),
+        "sampling_accepted": sorted(load.sampling),
+        "tokens_method": summary.tokens_method,
+    }
