@@ -41,9 +41,8 @@ def parameters(wanted):
     for cpu in (params.cpuparams, params.cpuparams_batch):
         cpu.n_threads, cpu.poll = wanted["threads"], wanted["poll"]
     params.cache_prompt = wanted["cache_prompt"]
-    if not wanted["cache_prompt"]:
-        params.cache_ram_mib = 0
-    params.slot_prompt_similarity = params.slot_prompt_similarity if wanted["cache_prompt"] else 0.0
+    # Prompts of idle slots kept in memory: up to 8 GB by default, and a second cache that nobody asked for.
+    params.cache_ram_mib = 0
     params.endpoint_metrics = True
     params.ui = False
     for key, value in wanted["sampling"].items():

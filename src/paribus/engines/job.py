@@ -2,17 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from paribus.catalog import Plan, PlannedMeasure
+from paribus.catalog import Catalog, Job, Plan, PlannedMeasure
+from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import StartRecord
-from paribus.engines.session import Session
+from paribus.engines.logs import kept_log
+from paribus.engines.session import Session, open_session
+from paribus.engines.starts import Measured, StartFolder, manifest_of, now
+from paribus.machine import Telemetry, card_lock, disk_faults, watch_parent, write_atomic
+from paribus.machine.nvml import open_nvml
 
 Measure = Callable[[Session, PlannedMeasure, Path], StartRecord | None]
 """Measures one planned measure into its start folder (no manifest). Returns a record, or fills `session.record`."""
 
+LOCK_WAIT_S = 20.0
+"""How long a job waits for the card: an orphan of a killed workflow is gone by then, a working job isn't."""
 
-def run_job(root: Path, plan: Plan, job_id: str, measure_one: Measure) -> None:
-    """Run one job of the plan: measure what isn't done, write manifests, the lead's last."""
-    raise NotImplementedError
+
+def run_job(
+    root: Path, plan: Plan, job_id: str, measure_one: Measure, *, catalog: Catalog | None = None, tell: bool = True
+) -> None:
+    """Run one job of the plan: measure what isn't done, each into its start's folder, the lead's last.
+
+    A measure whose manifest exists is not repeated. A speed measure that was interrupted starts anew, a quality
+    measure continues its journal. Nothing is left running or half-written, whatever ends the job: an error, Ctrl-C
+    (exit 130), SIGTERM or the end of its workflow (143), a kill.
+    """
+    job = find_job(plan, job_id)
+    told = _say if tell else _silent
+    todo = undone(root, plan, job)
+    if not todo:
+        told(f"{job.job}: already done")
+        return
+    cards = card_names(plan, catalog or Catalog(root))
+    with watch_parent(), ExitStack() as stack:
+        locks = [stack.enter_context(card_lock(c, timeout_s=LOCK_WAIT_S, purpose=f"job {job.job}")) for c in cards]
+        telemetry = stack.enter_context(Telemetry())
+        keep = tuple(lock.handle for lock in locks)
+        session = stack.enter_context(open_session(root, job, catalog or Catalog(root), keep=keep))
+        session.telemetry = telemetry
+        started = session.timings["engine_start"]
+        told(f"{job.job}: {session.system.name} is ready after {started:.1f} s")
+        for folder, planned in todo:
+            _measure(session, folder, planned, measure_one, started)
+            told(f"{job.job}: measured {planned.measure}")
+            started = 0.0  # the server started once: its seconds belong to the first measure
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _silent(_text: str) -> None:
+    pass
+
+
+def find_job(plan: Plan, job_id: str) -> Job:
+    """The job of that id; a `UsageError` names some that there are."""
+    for job in plan.jobs:
+        if job.job == job_id:
+            return job
+    known = ", ".join(job.job for job in plan.jobs[:5])
+    raise UsageError(f"the plan has no job {job_id!r}; its first ones: {known or 'it has none'}")
+
+
+def undone(root: Path, plan: Plan, job: Job) -> list[tuple[StartFolder, PlannedMeasure]]:
+    """The measures of a job that have no manifest, the lead last: its manifest stands for the whole job."""
+    order = [m for i, m in enumerate(job.measures) if i != job.lead] + [job.measures[job.lead]]
+    folders = [(StartFolder.of(root, plan, job, planned), planned) for planned in order]
+    return [(folder, planned) for folder, planned in folders if not folder.done]
+
+
+def card_names(plan: Plan, catalog: Catalog) -> list[str]:
+    """Locks that a job of this plan needs: one a visible NVIDIA card, else one for the machine's only card."""
+    kind = catalog.hardware(plan.hardware).card.kind
+    if kind == "hosted":
+        return []
+    if kind == "cpu":
+        return ["cpu"]
+    nvml = open_nvml()
+    if nvml is not None:
+        return sorted(nvml.lock_names())
+    if kind == "nvidia":
+        raise EnvironmentFault(
+            f"the profile {plan.hardware} is for an NVIDIA card, and this machine shows none: check `nvidia-smi`"
+        )
+    return ["cpu"]
+
+
+@contextmanager
+def _watched(session: Session) -> Iterator[None]:
+    """An error that a dead engine caused is told as what it is: the engine's death."""
+    try:
+        yield
+    except Exception as error:
+        if not session.alive():
+            raise EnvironmentFault(session.death()) from error
+        raise
+    if not session.alive():
+        raise EnvironmentFault(session.death())
+
+
+def _measure(
+    session: Session, folder: StartFolder, planned: PlannedMeasure, measure_one: Measure, engine_start: float
+) -> None:
+    folder.prepare()
+    session.record = StartRecord()
+    started_at, began_ns = now(), time.monotonic_ns()
+    with disk_faults(folder.path), _watched(session):
+        returned = measure_one(session, planned, folder.path)
+        record = returned or session.record
+        _keep(session, folder, record, began_ns)
+        peak = session.peak_memory_gb()
+        measured = Measured(
+            planned=planned,
+            record=record,
+            observed=session.observed | ({"engine_memory_gb": peak} if peak is not None else {}),
+            versions=session.versions,
+            started_at=started_at,
+            ended_at=now(),
+            engine_start=engine_start,
+            elapsed=(time.monotonic_ns() - began_ns) / 1e9,
+        )
+        folder.seal(manifest_of(folder, measured))
+
+
+def _keep(session: Session, folder: StartFolder, record: StartRecord, began_ns: int) -> None:
+    """Telemetry of the whole measure, and what is kept of the engine's log."""
+    zero = (record.window_ns or session.record.window_ns or (began_ns, 0))[0]
+    if session.telemetry is not None:
+        session.telemetry.write(folder.path / "telemetry.parquet", began_ns, time.monotonic_ns(), zero)
+    write_atomic(folder.path / "engine.log", kept_log(session.log, folder.root).encode())

@@ -1,4 +1,4 @@
-"""Which engines there are: one module of `paribus.engines.adapters` each, found by looking, so adding one is one file."""
+"""Which engines there are: one module of `paribus.engines.adapters` each. Adding an engine is adding a file."""
 
 from __future__ import annotations
 

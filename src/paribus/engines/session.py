@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paribus.catalog import Catalog, Job, System
-from paribus.engines.base import Engine, StartRecord
-
-if TYPE_CHECKING:
-    from paribus.wire import Endpoint
+from paribus.conditions import EnvironmentFault, UsageError
+from paribus.engines.base import Engine, Launch, StartRecord
+from paribus.engines.counters import grown
+from paribus.engines.envs import environment_python, environment_versions
+from paribus.engines.local import NoAnswer, ask
+from paribus.engines.logs import log_end
+from paribus.engines.registry import engine as find_engine
+from paribus.engines.starting import Starting, start_server
+from paribus.engines.weights import weights_path
+from paribus.machine import Load, ProcessTree, Telemetry, observe_machine
+from paribus.machine.load import load_of
+from paribus.machine.processes import peak_memory_gb
+from paribus.wire import Endpoint
 
 
 @dataclass
@@ -28,33 +38,152 @@ class Session:
     observed: dict[str, Any]
     log: Path
     timings: dict[str, float]
+    tree: ProcessTree
+    versions: dict[str, str] = field(default_factory=dict)
+    telemetry: Telemetry | None = None
     record: StartRecord = field(default_factory=StartRecord)
+
+    @property
+    def base(self) -> str:
+        """The server's address without `/v1`."""
+        return self.endpoint.base_url.removesuffix("/v1")
+
+    def sampling(self) -> dict[str, float | int]:
+        """The model card's sampling fields that this engine accepts: what each request sends."""
+        fields = self.system.model.sampling.fields()
+        return {name: value for name, value in fields.items() if name in self.engine.sampling_fields}
+
+    @property
+    def sampling_left_out(self) -> list[str]:
+        """The card's sampling fields that this engine doesn't accept."""
+        return sorted(set(self.system.model.sampling.fields()) - self.engine.sampling_fields)
+
+    def read_metrics(self, text: str) -> tuple[dict[str, float], dict[str, float]]:
+        """Counters and gauges, under our names, out of a metrics page fetched by the caller."""
+        return self.engine.counters(text), self.engine.gauges(text)
+
+    def _metrics(self) -> str:
+        try:
+            return ask(f"{self.base}/metrics").decode(errors="replace")
+        except NoAnswer as error:
+            if not self.alive():
+                raise EnvironmentFault(self.death()) from error
+            return ""
 
     def counters(self) -> dict[str, float]:
         """Engine counters now, under our names; empty when the engine has none."""
-        raise NotImplementedError
+        return self.engine.counters(self._metrics())
 
     def gauges(self) -> dict[str, float]:
         """Engine gauges now: `running`, `waiting`."""
-        raise NotImplementedError
+        return self.engine.gauges(self._metrics())
 
     def alive(self) -> bool:
         """Whether the engine's process is still there."""
-        raise NotImplementedError
+        return self.tree.alive()
+
+    def death(self) -> str:
+        """What to say when the engine died while it was measured."""
+        return f"{self.system.name.engine} ended while it was measured ({self.tree.exit_code}): {log_end(self.log)}"
 
     @contextmanager
     def warming_up(self) -> Iterator[None]:
-        """Time the warm-up."""
-        yield
+        """Time the warm-up; several warm-ups of a start add up."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.record.warm_up += time.monotonic() - began
 
     @contextmanager
     def measuring(self) -> Iterator[None]:
-        """Time the measured part, count what the engine did in it, and mark it in the telemetry."""
-        yield
+        """Time the measured part, count what the engine did in it, and mark it in the telemetry.
+
+        Several measured parts of a start add up; the window in the telemetry goes from the first to the last.
+        """
+        before, began = self.counters(), time.monotonic_ns()
+        try:
+            yield
+        finally:
+            ended = time.monotonic_ns()
+            first = self.record.window_ns[0] if self.record.window_ns else began
+            self.record.window_ns = (first, ended)
+            self.record.measuring += (ended - began) / 1e9
+        try:
+            counted = grown(before, self.counters())
+        except ValueError as error:
+            raise EnvironmentFault(f"{self.system.name}: {error}") from error
+        for name, value in counted.items():
+            self.record.counters[name] = self.record.counters.get(name, 0.0) + value
+
+    def load(self) -> Load:
+        """What the telemetry says about the measured part so far (nothing where there is no telemetry)."""
+        if self.telemetry is None or self.record.window_ns is None:
+            return load_of([], 0, 0)
+        return self.telemetry.load(*self.record.window_ns)
+
+    def peak_memory_gb(self) -> float | None:
+        """The most memory the engine's processes have held, added up, in GB."""
+        return peak_memory_gb(self.tree.members()[1:])
+
+
+def slots_of(job: Job, catalog: Catalog) -> int:
+    """Requests to admit at once: the launch's `slots`, else the most that a measure of the job keeps open."""
+    given = job.launch.get("slots")
+    if given is not None:
+        if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+            raise UsageError(f"job {job.job}: slots must be a whole number of at least 1, not {given!r}")
+        return given
+    asked = [int(m.declared.get("requests_at_once") or _concurrency(m.id, catalog)) for m in job.measures]
+    return max(asked)
+
+
+def _concurrency(task: str, catalog: Catalog) -> int:
+    return catalog.task(task).concurrency if task in catalog.tasks else 16
 
 
 @contextmanager
-def open_session(root: Path, job: Job, catalog: Catalog) -> Iterator[Session]:
-    """Start the job's engine and wait until it answers a real request; stop the whole process tree at the end."""
-    raise NotImplementedError
-    yield
+def open_session(
+    root: Path, job: Job, catalog: Catalog, *, log: Path | None = None, keep: tuple[int, ...] = ()
+) -> Iterator[Session]:
+    """Start the job's engine and wait until it answers a real request; stop the whole process tree at the end.
+
+    `log` is where the engine's output goes (`build/logs/<job>.engine.log`); `keep` are descriptors that stay open
+    until the engine is gone, however this process ends. Raises `EnvironmentFault` with the end of the engine's log
+    when it dies while loading, and for missing weights, a missing environment or a port in use.
+    """
+    system = catalog.system(job.system)
+    adapter = find_engine(system.name.engine)
+    if adapter.how != "env":
+        raise UsageError(f"{system.name}: engines of the kind {adapter.how!r} can't be started from the catalog yet")
+    launch = Launch(
+        root=root,
+        python=environment_python(root, adapter.name),
+        system=system,
+        weights=weights_path(root, system.name.model, system.name.precision),
+        settings=dict(job.launch),
+        slots=slots_of(job, catalog),
+        port=0,
+    )
+    output = log or root / "build" / "logs" / f"{job.job}.engine.log"
+    with start_server(adapter, launch, output, keep) as started:
+        yield _session(root, started, adapter, system, output)
+
+
+def _session(root: Path, started: Starting, adapter: Engine, system: System, log: Path) -> Session:
+    observed = observe_machine()
+    try:
+        observed |= adapter.observe(started.base, log.read_text(encoding="utf-8", errors="replace"))
+    except (NoAnswer, LookupError, TypeError, ValueError) as error:
+        raise EnvironmentFault(f"{adapter.name} doesn't say what it runs ({error}); {log_end(log)}") from error
+    observed |= {"streaming_interval": system.use.streaming_interval, "load_s": round(started.seconds, 2)}
+    return Session(
+        endpoint=Endpoint(base_url=f"{started.base}/v1", model=system.name.model, extra_body=system.thinking_settings),
+        system=system,
+        engine=adapter,
+        observed=observed,
+        log=log,
+        timings={"engine_start": started.seconds},
+        tree=started.tree,
+        versions=environment_versions(root, adapter.name),
+    )

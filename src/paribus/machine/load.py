@@ -19,9 +19,10 @@ Row = dict[str, Any]
 _CUMULATIVE = ("cpu_total_s", "cpu_idle_s", "cpu_stolen_s", "cpu_own_s", "energy_j", "package_j")
 _MOMENTARY = ("power_w", "clock_mhz", "temperature_c", "throttle_bits")
 
-SCHEMA = pa.schema(
-    [pa.field("t_ns", pa.int64()), *(pa.field(name, pa.float64()) for name in (*_CUMULATIVE, *_MOMENTARY))]
-)
+_FIELDS: list[tuple[str, pa.DataType]] = [("t_ns", pa.int64())]
+_FIELDS += [(name, pa.float64()) for name in (*_CUMULATIVE, *_MOMENTARY)]
+
+SCHEMA = pa.schema(_FIELDS)
 """Columns of `telemetry.parquet`; `*_s` and `*_j` are cumulative since the first row, null where not read."""
 
 

@@ -25,7 +25,6 @@ _POLL_S = 0.2
 class Lock:
     """A held lock. `handle` may be kept open by a process tree: the lock is held until the last copy is closed."""
 
-    card: str
     path: Path
     handle: int
 
@@ -48,23 +47,30 @@ def card_lock(card: str, *, timeout_s: float = 0.0, purpose: str = "") -> Iterat
     Waits up to `timeout_s`; then an `EnvironmentFault` says which process holds it and since when.
     """
     path = lock_folder() / f"{slug(card, 'card')}.lock"
-    handle = _open(path)
+    with file_lock(path, f"the card {card}", timeout_s=timeout_s, purpose=purpose) as lock:
+        yield lock
+
+
+@contextmanager
+def file_lock(path: Path, subject: str, *, timeout_s: float = 0.0, purpose: str = "") -> Iterator[Lock]:
+    """Hold a lock file, with whoever holds it written inside; `subject` is what the lock stands for, in words."""
+    handle = _open(path, subject)
     try:
-        _acquire(handle, card, path, timeout_s)
+        _acquire(handle, subject, path, timeout_s)
         _write_holder(handle, purpose)
-        yield Lock(card, path, handle)
+        yield Lock(path, handle)
         _clear(handle)
     finally:
         # No explicit unlock: a process tree that is still being taken down keeps it with its own copy.
         os.close(handle)
 
 
-def _open(path: Path) -> int:
+def _open(path: Path, subject: str) -> int:
     """Open the lock file for every user of the machine; read-only is enough for a lock on another user's file."""
     try:
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(PermissionError):
+            if path.parent == lock_folder():
                 path.parent.chmod(0o1777)
         for _ in range(10):
             with contextlib.suppress(FileExistsError):
@@ -79,9 +85,9 @@ def _open(path: Path) -> int:
                 return handle
     except OSError as error:
         raise EnvironmentFault(
-            f"can't open the card's lock {path}: {error.strerror}; set {VARIABLE} to a folder that you may write"
+            f"can't open the lock of {subject}, {path}: {error.strerror}; {VARIABLE} can name another folder"
         ) from error
-    raise EnvironmentFault(f"can't open the card's lock {path}: it comes and goes")
+    raise EnvironmentFault(f"can't open the lock of {subject}, {path}: it comes and goes")
 
 
 def _open_existing(path: Path) -> int:
@@ -92,7 +98,7 @@ def _open_existing(path: Path) -> int:
         return os.open(path, os.O_RDONLY | flags)
 
 
-def _acquire(handle: int, card: str, path: Path, timeout_s: float) -> None:
+def _acquire(handle: int, subject: str, path: Path, timeout_s: float) -> None:
     end = time.monotonic() + timeout_s
     while True:
         try:
@@ -101,7 +107,7 @@ def _acquire(handle: int, card: str, path: Path, timeout_s: float) -> None:
         except BlockingIOError:
             if time.monotonic() >= end:
                 raise EnvironmentFault(
-                    f"the card {card} is in use by {_holder(path)}: wait for it, or stop it, then start again"
+                    f"{subject} is in use by {_holder(path)}: wait for it, or stop it, then start again"
                 ) from None
         time.sleep(_POLL_S)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -24,6 +25,16 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without anything that looks like a secret, and `extra` on top."""
     kept = {name: value for name, value in os.environ.items() if not any(word in name.upper() for word in _SECRET)}
     return kept | dict(extra or {})
+
+
+def peak_memory_gb(pids: list[int]) -> float | None:
+    """The most memory that processes have held, added up, in GB; None where the system doesn't tell."""
+    peaks = []
+    for pid in pids:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            status = Path(f"/proc/{pid}/status").read_text(errors="replace")
+            peaks.append(int(status.split("VmHWM:")[1].split()[0]))
+    return round(sum(peaks) * 1024 / 1e9, 3) if peaks else None
 
 
 class ProcessTree:

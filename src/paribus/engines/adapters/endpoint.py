@@ -21,7 +21,7 @@ class AnyEndpoint:
     def command(self, launch: Launch) -> list[str]:
         """There is none."""
         raise UsageError(
-            f"{launch.system.name}: Paribus doesn't start an endpoint; measure it with `paribus speed --base-url URL/v1`"
+            f"{launch.system.name}: an endpoint isn't started; measure it with `paribus speed --base-url URL/v1`"
         )
 
     def environment(self, launch: Launch) -> dict[str, str]:  # noqa: ARG002 (the protocol's signature)

@@ -22,12 +22,13 @@ _LAUNCH: dict[str, Scalar] = {
     "context_per_slot": 4096,
     "kv_unified": False,
     "poll": 50,
-    "cache_prompt": True,
+    "cache_prompt": False,
     "threads": 0,
     "batch": 2048,
     "ubatch": 512,
 }
-"""Launch settings and the engine's own defaults (`threads` 0: all usable cores)."""
+"""Launch settings and what stands in for one that isn't given: the engine's own default, but for `threads` (0: all
+usable cores) and `cache_prompt` (the engine's is on; a declared condition says off unless `prefix_caching` is set)."""
 
 _SAMPLING_DEFAULTS = ("top_k", "min_p")
 """Optional launch settings: what the server uses where a request says nothing."""

@@ -1,0 +1,66 @@
+"""`paribus fetch`: engines' environments and models' weights, before anything is measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from paribus.catalog import Catalog
+from paribus.machine import watch_parent
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+_ROOT = click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    show_default="this folder",
+    help="The repository's folder.",
+)
+_CATALOG = click.option(
+    "--catalog",
+    "extra",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A private catalog beside ours.",
+)
+
+
+@click.group()
+def command() -> None:
+    """Fetch weights, or build an engine's environment. Done once; what is there is left alone.
+
+    Every file is checked against the hash that the repository names. With PARIBUS_OFFLINE=1 nothing is downloaded.
+
+    \b
+    Examples:
+      paribus fetch env llamacpp
+      paribus fetch weights smollm2-135m--q4-1
+    """
+
+
+@command.command("env")
+@click.argument("engine")
+@_ROOT
+def env(engine: str, root: Path) -> None:
+    """Build the locked environment of ENGINE (envs/ENGINE/requirements.txt) below build/envs/."""
+    from paribus.engines.envs import build_environment
+
+    with watch_parent():
+        print(build_environment(root.resolve(), engine, _tell).relative_to(root.resolve()))
+
+
+@command.command("weights")
+@click.argument("weights", metavar="MODEL--PRECISION")
+@_ROOT
+@_CATALOG
+def weights(weights: str, root: Path, extra: Path | None) -> None:
+    """Fetch the weights of one precision of a model into build/weights/."""
+    from paribus.engines.weights import fetch_weights
+
+    with watch_parent():
+        print(fetch_weights(root.resolve(), Catalog(root.resolve(), extra), weights, _tell).relative_to(root.resolve()))

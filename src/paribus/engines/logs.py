@@ -1,0 +1,31 @@
+"""Engine logs: the end of one for an error, and what of one is kept with a start. Always scrubbed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from paribus.machine import scrub
+
+_HEAD, _TAIL = 16_000, 32_000
+
+
+def log_end(log: Path, lines: int = 12) -> str:
+    """The end of an engine's log for an error, indented below it, scrubbed."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "its log can't be read"
+    kept = [line.rstrip()[:300] for line in scrub(text).splitlines() if line.strip()][-lines:]
+    return "the end of its log:\n" + "\n".join(f"  | {line}" for line in kept) if kept else "its log is empty"
+
+
+def kept_log(log: Path, root: Path) -> str:
+    """What is kept of an engine's log: its beginning (the loading) and its end, whole lines, scrubbed."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    if len(text) > _HEAD + _TAIL:
+        head, tail = text[:_HEAD].rsplit("\n", 1)[0], text[-_TAIL:].split("\n", 1)[-1]
+        text = f"{head}\n... {len(text) - len(head) - len(tail):,} characters left out ...\n{tail}"
+    return scrub(text, root=root)

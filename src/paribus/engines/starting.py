@@ -1,0 +1,121 @@
+"""From a command line to a server that has answered a real request, or one clear sentence why it hasn't."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from paribus.conditions import EnvironmentFault
+from paribus.engines.base import Engine, Launch
+from paribus.engines.local import NoAnswer, ask, ask_json
+from paribus.engines.logs import log_end
+from paribus.machine import ProcessTree, choose_port, clean_environment, disk_faults
+from paribus.machine.ports import LOCALHOST
+from paribus.machine.ports import VARIABLE as PORT_VARIABLE
+
+LOADING_S = 1800.0
+"""The longest that an engine may load: large models compile for many minutes."""
+
+_TRIES = 3
+_BIND = re.compile(r"(?i)couldn't bind|address already in use|errno 98|EADDRINUSE")
+
+MEASURING_IS_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+
+
+@dataclass(frozen=True)
+class Starting:
+    """A server that answers: its address without `/v1`, its processes, and how long it took in seconds."""
+
+    base: str
+    tree: ProcessTree
+    seconds: float
+
+
+class _PortTaken(Exception):
+    """Someone else took the port between our looking and the engine's binding."""
+
+
+@contextmanager
+def start_server(
+    engine: Engine, launch: Launch, log: Path, keep: tuple[int, ...], loading_s: float = LOADING_S
+) -> Iterator[Starting]:
+    """Start the engine on a free port and wait for its first real answer; stop everything at the end."""
+    for attempt in range(1, _TRIES + 1):
+        port = choose_port()
+        tree = _spawn(engine, replace(launch, port=port), log, keep)
+        try:
+            began = time.monotonic()
+            try:
+                base = f"http://{LOCALHOST}:{port}"
+                _wait_ready(launch, base, tree, log, began + loading_s)
+            except _PortTaken:
+                if attempt < _TRIES and not os.environ.get(PORT_VARIABLE):
+                    continue
+                raise EnvironmentFault(
+                    f"the port {port} was taken while {engine.name} started: stop what listens there or set "
+                    f"{PORT_VARIABLE} to a free one"
+                ) from None
+            yield Starting(base, tree, time.monotonic() - began)
+            return
+        finally:
+            tree.stop()
+
+
+def _spawn(engine: Engine, launch: Launch, log: Path, keep: tuple[int, ...]) -> ProcessTree:
+    command = engine.command(launch)
+    environment = clean_environment(MEASURING_IS_OFFLINE | engine.environment(launch))
+    with disk_faults(log):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as output:
+            return ProcessTree.start(command, log=output, environment=environment, keep=keep)
+
+
+def _wait_ready(launch: Launch, base: str, tree: ProcessTree, log: Path, until: float) -> None:
+    name = launch.system.name.engine
+    while time.monotonic() < until:
+        if not tree.alive():
+            raise _died(name, tree, log)
+        try:
+            ask(f"{base}/health", timeout_s=5)
+            break
+        except NoAnswer:
+            time.sleep(0.1)
+    try:
+        _real_answer(base, launch.system.name.model, max(30.0, until - time.monotonic()))
+    except NoAnswer as error:
+        if not tree.alive():
+            raise _died(name, tree, log) from error
+        raise EnvironmentFault(f"{name} started but doesn't answer ({error}); {log_end(log)}") from error
+
+
+def _real_answer(base: str, model: str, timeout_s: float) -> None:
+    """One chat request whose answer has at least a token: only then is a server ready."""
+    body = {
+        "model": model,
+        "messages": [{"role": "user", "content": "Name one colour."}],
+        "max_tokens": 16,
+    }
+    answer = ask_json(f"{base}/v1/chat/completions", body, timeout_s=timeout_s)
+    try:
+        message = answer["choices"][0]["message"]
+        said = message.get("content") or message.get("reasoning_content") or message.get("reasoning")
+        tokens = (answer.get("usage") or {}).get("completion_tokens") or 0
+    except (LookupError, TypeError, AttributeError) as error:
+        raise NoAnswer("its answer isn't a chat completion") from error
+    if not said and tokens < 1:
+        raise NoAnswer("its first answer is empty")
+
+
+def _died(name: str, tree: ProcessTree, log: Path) -> Exception:
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    if _BIND.search(text):
+        return _PortTaken()
+    code = tree.exit_code or 0
+    how = f"signal {code - 128}" if code > 128 else f"exit code {code}"
+    hint = "; the system may have run out of memory" if code == 137 else ""
+    return EnvironmentFault(f"{name} died while loading ({how}{hint}); {log_end(log)}")
