@@ -12,4 +12,4 @@ rule machine:
     message:
         "Looking at this machine"
     shell:
-        "paribus doctor --profile {wildcards.hardware} --out {output} > {log} 2>&1"
+        "paribus doctor --plan build/plan.json --out {output} > {log} 2>&1"

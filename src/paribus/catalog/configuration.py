@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 from paribus.catalog.hardware import HardwareFile
 from paribus.catalog.load import Catalog
 from paribus.catalog.models import Spec
+from paribus.catalog.plan import Plan
 from paribus.catalog.reading import one_sentence
 from paribus.catalog.tasks import Scale
 from paribus.conditions import UsageError
@@ -71,6 +72,11 @@ def open_catalog(root: Path, overrides: Overrides) -> Catalog:
     if not extra.is_dir():
         raise UsageError(f"--config catalog={overrides.catalog}: there is no such folder")
     return Catalog(root, extra)
+
+
+def catalog_of(root: Path, plan: Plan) -> Catalog:
+    """The catalog that a plan was made of."""
+    return Catalog(root, Path(plan.catalog) if plan.catalog else None)
 
 
 def configure(catalog: Catalog, profile: HardwareFile, overrides: Overrides) -> Configuration:

@@ -76,15 +76,15 @@ class Estimator:
         return self._prompts[scenario]
 
 
-def totals(root: Path, catalog: Catalog, jobs: list[Job], estimator: Estimator) -> Totals:
-    """What the jobs that aren't done will cost. One job runs after the other: the machine measures one at a time."""
+def totals(root: Path, jobs: list[Job], estimator: Estimator, waiting_seconds: float) -> Totals:
+    """What the jobs that aren't done will cost, and what waits for a race. The machine runs one job at a time."""
     open_jobs = [job for job in jobs if not job.done]
-    downloads = _downloads(root, {job.system: catalog.system(job.system) for job in open_jobs}.values())
+    downloads = _downloads(root, {job.system: estimator.catalog.system(job.system) for job in open_jobs}.values())
     tokens = sum(estimator.tokens(measure) for job in open_jobs for measure in job.measures)
     return Totals(
         jobs=len(jobs),
         jobs_done=len(jobs) - len(open_jobs),
-        hours=round(sum(job.seconds for job in open_jobs) / 3600, 3),
+        hours=round((sum(job.seconds for job in open_jobs) + waiting_seconds) / 3600, 3),
         download_gb=round(downloads / 1e9, 3),
         disk_gb=round((2 * downloads + tokens * RAW_BYTES_A_TOKEN) / 1e9, 3),
     )

@@ -137,6 +137,8 @@ class Plan(Spec):
     scale: str
     results: str
     """Results folder relative to the repository's root."""
+    catalog: str | None = None
+    """Folder of the private catalog beside ours, as `--config catalog=DIR` gave it."""
     committed: bool = True
     """Whether results of this scale belong into git; the others are shown at once on a site below build/."""
     races: list[Race]

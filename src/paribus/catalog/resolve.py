@@ -77,6 +77,7 @@ class _Resolution:
     drafts: list[_Draft] = field(default_factory=list)
     races: list[Race] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
+    waiting_seconds: float = 0.0
     excluded: list[Excluded] = field(default_factory=list)
 
     def plan(self) -> Plan:
@@ -95,13 +96,14 @@ class _Resolution:
             machine=self.around.machine,
             scale=self.config.scale,
             results=self.config.results,
+            catalog=str(self.catalog.extra) if self.catalog.extra else None,
             committed=self.scale.committed,
             races=self.races,
             jobs=jobs,
             runs=_runs(jobs),
             excluded=[*self.selection.excluded, *self.excluded],
             waiting=self.waiting,
-            totals=totals(self.catalog.root, self.catalog, jobs, self.estimator),
+            totals=totals(self.catalog.root, jobs, self.estimator, self.waiting_seconds),
         )
 
     def _speed(self, stack: Stack, n: int) -> None:
@@ -124,7 +126,19 @@ class _Resolution:
                     declare_scenario(self.catalog, self.config, scenario, starts)
                 )
         for name, measures in wanted.items():
-            self._jobs("speed", self.catalog.systems[name], measures, starts, n)
+            planned = self._jobs("speed", self.catalog.systems[name], measures, starts, n)
+            if name == str(stack.plain.name):
+                self._expect_winners(
+                    stack, [race for race in self.selection.races if winners.get(race.scenario, ()) is None], planned
+                )
+
+    def _expect_winners(self, stack: Stack, undecided: list[Scenario], plain: list[PlannedMeasure]) -> None:
+        """Say what waits for a race, and estimate it as if the winner were as slow as the plain system."""
+        for race in undecided:
+            measures = [measure for measure in plain if measure.id in race.picks_for]
+            names = ", ".join(measure.id for measure in measures)
+            self.waiting.append(f"{names} of the winner of {race.scenario} for {stack.name}")
+            self.waiting_seconds += self.config.starts * self.estimator.job_seconds("speed", measures)
 
     def _left_out(self, stack: Stack, scenario: str) -> None:
         reason = f"no race picks a decoder for {scenario}: only {stack.plain.name.decoder} is measured"
@@ -159,12 +173,7 @@ class _Resolution:
                 decided=verdict is not None,
             )
         )
-        if verdict is None:
-            asked = {s.scenario for s in self.selection.scenarios}
-            names = ", ".join(s for s in race.picks_for if s in asked)
-            self.waiting.append(f"{names} of the winner of {race.scenario} for {stack.name}")
-            return None
-        return measured_after(stack, verdict)
+        return measured_after(stack, verdict) if verdict is not None else None
 
     def _jobs(self, kind: Kind, system: System, wanted: list[Wanted], starts: int, n: int) -> list[PlannedMeasure]:
         """Draft the jobs of one system: one a launch configuration and start. Returns the measures."""

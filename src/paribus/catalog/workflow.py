@@ -169,14 +169,9 @@ class Workflow:
 
     def start(self) -> None:
         """Before the first job: one workflow a clone at a time, and the plan on disk for the jobs to read."""
-        place = self.root / "build" / "workflow.lock"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        lock = place.open("w", encoding="ascii")
-        try:
-            # Held until this process ends, however it ends.
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError("another Snakemake is running in this folder: wait until it has ended") from error
+        lock = _try_lock(self.root)
+        if lock is None:
+            raise UsageError("another Snakemake is running in this folder: wait until it has ended")
         self._lock = lock
         self.started = True
         self.write(self.root / PLAN_FILE, self.plan)
@@ -198,6 +193,28 @@ class Workflow:
     @staticmethod
     def _run_path(w: Wildcards) -> str:
         return f"{w.hardware}/{w.machine}/{w.system}/{w.measure}/{w.conditions}"
+
+
+def _try_lock(root: Path) -> TextIOWrapper | None:
+    """The clone's workflow lock, held until the handle is closed or the process ends; None when it is taken."""
+    place = root / "build" / "workflow.lock"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    handle = place.open("w", encoding="ascii")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        handle.close()
+        return None
+    return handle
+
+
+def is_running(root: Path) -> bool:
+    """Whether a workflow is running in this clone."""
+    handle = _try_lock(root)
+    if handle is None:
+        return True
+    handle.close()
+    return False
 
 
 def check_profile(root: Path, catalog: Path | None, config: Mapping[str, object], files: list[Path]) -> str:

@@ -1,0 +1,55 @@
+"""Options that several commands share: a profile, and `--config key=value` as Snakemake reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import yaml
+
+from paribus.catalog import Plan, Surroundings, resolve
+from paribus.catalog.configuration import open_catalog, read_overrides
+from paribus.conditions import UsageError
+from paribus.machine import machine_label
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def profile_option(function: F) -> F:
+    """`--profile NAME`."""
+    return click.option("--profile", default="cpu", show_default=True, help="Hardware profile: a folder of hardware/.")(
+        function
+    )
+
+
+def config_option(function: F) -> F:
+    """`--config KEY=VALUE`, several times."""
+    return click.option(
+        "--config",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="As for Snakemake: scale, starts, systems, measures, sampling, repeat, catalog, results.",
+    )(function)
+
+
+def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
+    """`key=value` pairs, values read as YAML (so `2` is a number and `true` a truth)."""
+    read: dict[str, Any] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--config {text!r} is not KEY=VALUE")
+        try:
+            read[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            read[key] = value  # `*` alone is no YAML; it is a glob
+    return read
+
+
+def resolve_here(root: Path, profile: str, settings: dict[str, Any]) -> Plan:
+    """The plan of a profile on this machine."""
+    catalog = open_catalog(root, read_overrides(settings))
+    return resolve(root, profile, settings, Surroundings.observe(catalog, machine_label(root)))

@@ -1,0 +1,100 @@
+"""`paribus show`: what is in the catalog, and what races have found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from paribus.catalog import Catalog, Verdict, matches
+from paribus.catalog.configuration import COMMITTED, NOT_COMMITTED
+from paribus.catalog.races import read_verdict
+from paribus.results.run import find_root
+
+
+def _catalog() -> Catalog:
+    return Catalog(find_root())
+
+
+def _print(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    Console(width=None if Console().is_terminal else 200, highlight=False, markup=False).print(table)
+
+
+@click.group(
+    epilog="""\b
+Examples:
+  paribus show systems 'smollm2*'
+  paribus show scenarios
+"""
+)
+def command() -> None:
+    """List systems, hardware profiles, scenarios and tasks, or what races have found."""
+
+
+@command.command()
+@click.argument("globs", required=False, default="*")
+def systems(globs: str) -> None:
+    """Every system whose name matches GLOBS (default: all)."""
+    rows = []
+    for name, system in _catalog().systems.items():
+        if matches(name, globs):
+            notes = system.use.unsupported or (system.decoder.not_tried and f"not tried: {system.decoder.not_tried}")
+            rows.append((name, system.model.title, f"{system.precision.memory_gb:g} GB", notes or ""))
+    _print(("system", "model", "needs", "note"), rows)
+
+
+@command.command()
+def hardware() -> None:
+    """Every hardware profile with its defaults."""
+    catalog = _catalog()
+    names = sorted(path.parent.name for path in catalog.root.glob("hardware/*/hardware.yaml"))
+    profiles = [catalog.hardware(name) for name in names]
+    _print(("profile", "card", "scale", "systems"), [(p.hardware, p.card.title, p.scale, p.systems) for p in profiles])
+
+
+@command.command()
+def scenarios() -> None:
+    """Every speed scenario, quality task and scale."""
+    catalog = _catalog()
+    speed = [(s.scenario, s.title, f"{s.requests} at once, cap {s.cap:,}") for s in catalog.scenarios.values()]
+    tasks = [(t.task, t.title, f"{t.data.count:,} items x {t.repeats}") for t in catalog.tasks.values()]
+    scales = [
+        (s.scale, "scale", f"{s.starts} starts, window {s.window_s:g} s" + (", preliminary" if s.preliminary else ""))
+        for s in catalog.scales.values()
+    ]
+    _print(("id", "what", "how much"), [*speed, *tasks, *scales])
+
+
+@command.command()
+def tuning() -> None:
+    """Every race that has been decided: all candidates, the winner first."""
+    root = find_root()
+    verdicts = sorted(path for top in (COMMITTED, NOT_COMMITTED) for path in (root / top).glob("*/*/*/*/*/race.json"))
+    if not verdicts:
+        click.echo("no race has been decided yet: snakemake --profile cpu tune")
+    for path in verdicts:
+        verdict = read_verdict(path)
+        if verdict is not None:
+            _show_verdict(path.relative_to(root), verdict)
+
+
+def _show_verdict(place: Path, verdict: Verdict) -> None:
+    click.echo(f"{verdict.stack}, {verdict.scenario} ({place.parts[-6]}, {place.parts[-5]}): {verdict.winner} wins")
+    if verdict.plain_is_faster:
+        click.echo("  plain decoding is faster than every candidate")
+    ordered = sorted(verdict.candidates, key=lambda c: (c.decoder != verdict.winner, -(c.value or 0)))
+    rows = []
+    for c in ordered:
+        value = "none" if c.value is None else f"{c.value:.3g} {verdict.unit}"
+        interval = "" if c.low is None or c.high is None else f"{c.low:.3g} to {c.high:.3g}"
+        rows.append((f"  {c.decoder}", value, interval, c.left_out or ", ".join(c.flags)))
+    rows += [(f"  {name}", "not tried", "", why) for name, why in verdict.not_tried.items()]
+    _print(("  decoder", verdict.metric, "95% interval", "note"), rows)
