@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from paribus.catalog import Catalog
 from paribus.results.run import find_root, locate
 from paribus.results.seal import seal
 
@@ -21,7 +22,8 @@ def command(runs: tuple[str, ...]) -> None:
     RUN is a folder, a path below a results folder, or a run id. Sealing again writes the same bytes.
     """
     root = find_root()
+    catalog = Catalog(root)
     for text in runs:
-        summary = seal(locate(root, text))
+        summary = seal(locate(root, text), catalog)
         starts = f"{len(summary.starts)} start{'' if len(summary.starts) == 1 else 's'}"
         click.echo(f"sealed {summary.run_id} {summary.run}: {starts}, {len(summary.flags)} flags")

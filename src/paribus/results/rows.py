@@ -10,7 +10,7 @@ from paribus.results.figures import Number, numbers
 from paribus.results.items import grade, sample_rows
 from paribus.results.reading import read_json_file
 from paribus.results.run import StartRecord, read_start
-from paribus.results.strip import SEPARATOR, strip_line, strip_of
+from paribus.results.strip import strip_line, strip_of
 from paribus.results.words import with_interval
 from paribus.speed.rows import Row
 
@@ -112,8 +112,8 @@ def _start(data: RunData, record: StartRecord) -> TableRow:
 
 
 def _figure(data: RunData, one: Number) -> TableRow:
-    text = f"{one.title}: {with_interval(one.estimate, one.unit)}"
-    return figure_row(one, (data.summary.run_id,), data.summary.ranked, text + SEPARATOR + data.summary.system)
+    text = f"{data.summary.system}: {one.title} {with_interval(one.estimate, one.unit)}"
+    return figure_row(one, (data.summary.run_id,), data.summary.ranked, text)
 
 
 def figure_row(one: Number, run_ids: tuple[str, ...], ranked: bool, sentence: str) -> TableRow:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from paribus.conditions import CheckFailed
+from paribus.catalog import Catalog
+from paribus.conditions import CheckFailed, UsageError
 from paribus.machine.files import write_atomic
 from paribus.quality.summary import QualitySummary
 from paribus.results.data import lite_rows
@@ -37,16 +38,16 @@ from paribus.speed.summarise import StartPart, pool
 from paribus.speed.summary import SpeedSummary
 
 
-def seal(run: RunFolder) -> RunSummary:
+def seal(run: RunFolder, catalog: Catalog) -> RunSummary:
     """Write a run's summary and manifest. Raises `CheckFailed` when starts are missing or don't belong together."""
-    summary = summarise_run(run)
+    summary = summarise_run(run, catalog)
     body = as_bytes(summary)
     write_atomic(run.folder / "summary.json", body)
     write_atomic(run.folder / "manifest.json", as_bytes(manifest_of(summary, body)))
     return summary
 
 
-def summarise_run(run: RunFolder) -> RunSummary:
+def summarise_run(run: RunFolder, catalog: Catalog) -> RunSummary:
     """The summary that a run's starts make, without writing anything."""
     starts = [read_start(folder) for folder in start_folders(run.folder)]
     name = str(run.path)
@@ -58,7 +59,7 @@ def summarise_run(run: RunFolder) -> RunSummary:
     _follows(starts, name)
     declared = merge_declared(starts, name)
     kind = run_kind(starts[0].manifest)
-    speed = pool_speed(starts) if kind != "quality" else None
+    speed = pool_speed(starts, catalog) if kind != "quality" else None
     quality = _score(starts, name) if kind == "quality" else None
     measured = speed.flags if speed is not None else quality.flags if quality is not None else []
     return RunSummary(
@@ -102,16 +103,21 @@ def as_bytes(value: BaseModel) -> bytes:
     return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def pool_speed(starts: Sequence[Start]) -> SpeedSummary:
+def pool_speed(starts: Sequence[Start], catalog: Catalog) -> SpeedSummary:
     """The pooled summary of a speed run, from the rows and summaries of its starts."""
     parts = [_part(start.folder) for start in starts]
     declared = starts[0].manifest.declared
-    return pool(parts, cpu=on_cpu(str(declared.get("hardware"))), headline=not declared.get("prefix_caching"))
+    cpu = on_cpu(catalog, str(declared.get("hardware")))
+    return pool(parts, cpu=cpu, headline=not declared.get("prefix_caching"))
 
 
-def on_cpu(hardware: str) -> bool:
+def on_cpu(catalog: Catalog, hardware: str) -> bool:
     """Whether a hardware profile is of the CPU track, where some flags are warnings."""
-    return hardware.split("-", maxsplit=1)[0] == "cpu"
+    try:
+        return catalog.hardware(hardware).card.kind == "cpu"
+    except UsageError:
+        # A profile that this clone doesn't know: its name must tell.
+        return hardware == "cpu"
 
 
 def _part(folder: Path) -> StartPart:

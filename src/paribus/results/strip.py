@@ -68,7 +68,8 @@ def strip_of(summary: RunSummary) -> list[Part]:
 
 def strip_line(parts: Iterable[Part]) -> str:
     """The strip as one line of text."""
-    return SEPARATOR.join(part.text for part in parts)
+    # Text from a stranger must not look like two parts.
+    return SEPARATOR.join(part.text.replace(SEPARATOR.strip(), "/") for part in parts)
 
 
 def split_strip(strips: Sequence[Sequence[Part]]) -> tuple[list[Part], list[str]]:

@@ -1,0 +1,233 @@
+"""`paribus build`: the database and the data files from every sealed run, and from the catalog.
+
+What a run gives is kept in `build/rows/`, under a hash of the run's files and of the code that reads them, so that the
+cost of a build grows with what changed. The rows, and their order, depend on the runs and the catalog alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+import paribus
+from paribus.catalog import Catalog, Verdict
+from paribus.conditions import CheckFailed, RunPath, inside, run_id, sha256_file
+from paribus.machine.files import write_atomic
+from paribus.results.batches import window_batches
+from paribus.results.compare import compare, sentence
+from paribus.results.data import RunData
+from paribus.results.database import write_database, write_exports
+from paribus.results.facts import about, catalog_rows, supersede, superseded
+from paribus.results.gates import parse_subjects
+from paribus.results.pairing import Decided, Duel, Match, decoders, duels
+from paribus.results.reading import read_model
+from paribus.results.rows import Rows, TableRow, figure_row, rows_of
+from paribus.results.run import RESULTS_ROOTS, RunFolder, all_runs, find_verdicts
+from paribus.results.tables import SCHEMA, TABLES
+
+DATABASE = "build/paribus.duckdb"
+DATA = "build/data"
+CACHE = "build/rows"
+
+
+@dataclass
+class Built:
+    """What a build found: rows by table, runs that aren't sealed yet, and how much was known already."""
+
+    rows: dict[str, list[TableRow]] = field(default_factory=lambda: {name: [] for name in TABLES})
+    unsealed: list[str] = field(default_factory=list)
+    runs: int = 0
+    reused: int = 0
+
+
+def build(root: Path) -> Built:
+    """Write `build/paribus.duckdb` and `build/data/`. Raises `CheckFailed` for a run that can't be read, or a clash."""
+    built = collect(root)
+    tables = write_database(root / DATABASE, built.rows)
+    write_exports(root / DATA, tables)
+    return built
+
+
+def collect(root: Path) -> Built:
+    """The rows of every table, without writing the database (the cache is written)."""
+    built, catalog = Built(), Catalog(root)
+    code = _code_hash()
+    sealed = _sealed(root, built)
+    for data in sealed:
+        _add(built, _cached(root, _key(data.place, code), partial(rows_of, data), built))
+    verdicts = _verdicts(root)
+    built.rows["races"] = [row for one in verdicts for row in _race(one)]
+    picks = {s.scenario: s.picks_for for s in catalog.scenarios.values() if s.race}
+    _comparisons(root, built, decoders(sealed), duels(sealed, catalog.pairs.pairs, verdicts, picks), code)
+    built.rows["superseded"] = superseded(root)
+    supersede(built.rows)
+    built.rows |= catalog_rows(catalog)
+    _unique_figures(built)
+    built.rows |= about(built.rows, catalog)
+    return built
+
+
+def _sealed(root: Path, built: Built) -> list[RunData]:
+    found: list[RunData] = []
+    places: dict[str, RunFolder] = {}
+    for place in all_runs(root):
+        known = places.setdefault(place.run_id, place)
+        if known is not place:
+            raise CheckFailed(f"two runs have the id {place.run_id}: {known.path} and {place.path}")
+        if not (place.folder / "manifest.json").is_file():
+            built.unsealed.append(str(place.path))
+            continue
+        found.append(RunData.read(place))
+    built.runs = len(found)
+    return found
+
+
+def _add(built: Built, rows: Mapping[str, Sequence[TableRow]]) -> None:
+    for table, more in rows.items():
+        built.rows[table].extend(more)
+
+
+def _code_hash() -> str:
+    """Hash of the code that makes rows: a changed rule makes every row again."""
+    here = Path(paribus.__file__).parent
+    files = sorted(path for part in ("results", "speed", "conditions") for path in (here / part).rglob("*.py"))
+    digest = hashlib.sha256(f"{SCHEMA} {paribus.__version__}".encode())
+    for path in files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _key(place: RunFolder, code: str) -> str:
+    """Hash of everything that a run's rows are made from."""
+    digest = hashlib.sha256(f"{code} {place.path} {place.demo}".encode())
+    for path in sorted(place.folder.rglob("*")):
+        # Raw bodies and telemetry give no rows; the manifests carry their hashes.
+        if path.is_file() and not path.is_symlink() and path.name not in ("telemetry.parquet", "journal.jsonl"):
+            named = path.relative_to(place.folder).as_posix()
+            digest.update(f"{named} {_file_hash(path)}\n".encode())
+    return digest.hexdigest()[:24]
+
+
+def _file_hash(path: Path) -> str:
+    return str(path.stat().st_size) if path.name == "requests.parquet" else sha256_file(path)
+
+
+def _cached(root: Path, key: str, make: Callable[[], Rows], built: Built) -> Rows:
+    path = root / CACHE / f"{key}.json"
+    if path.is_file():
+        try:
+            rows: Rows = orjson.loads(path.read_bytes())
+            built.reused += 1
+            return rows
+        except orjson.JSONDecodeError:
+            path.unlink()
+    made: Rows = make()
+    data = orjson.dumps(made)
+    write_atomic(path, data)
+    # Read back, so that a first build and a repeated one see the very same values.
+    again: Rows = orjson.loads(data)
+    return again
+
+
+def _verdicts(root: Path) -> list[Decided]:
+    found = []
+    for results in RESULTS_ROOTS:
+        for path in find_verdicts(root / results):
+            place = RunPath.parse("/".join(path.parent.relative_to(root / results).parts))
+            verdict = read_model(path.parent, "race.json", Verdict)
+            for run in verdict.runs:
+                inside(root / results, run)
+            demo = results.endswith("demo-results")
+            found.append(Decided(demo, place.hardware, place.machine, f"{place}/race.json", verdict))
+    return found
+
+
+def _race(one: Decided) -> list[TableRow]:
+    shared = {
+        "verdict": one.path,
+        "demo": one.demo,
+        "hardware": one.hardware,
+        "machine": one.machine,
+        "stack": one.verdict.stack,
+        "scenario": one.verdict.scenario,
+        "measure": one.verdict.measure,
+        "metric": one.verdict.metric,
+        "unit": one.verdict.unit,
+        "plain_is_faster": one.verdict.plain_is_faster,
+        "decided_at": one.verdict.decided_at,
+    }
+    rows: list[TableRow] = [
+        {
+            "decoder": c.decoder,
+            "run_id": run_id(c.run),
+            "run": c.run,
+            "value": c.value,
+            "low": c.low,
+            "high": c.high,
+            "acceptance_length": c.acceptance_length,
+            "winner": c.decoder == one.verdict.winner,
+            "left_out": c.left_out,
+        }
+        for c in one.verdict.candidates
+    ]
+    rows += [
+        {"decoder": decoder, "winner": False, "left_out": reason} for decoder, reason in one.verdict.not_tried.items()
+    ]
+    return [{**shared, "position": place, **row} for place, row in enumerate(rows, 1)]
+
+
+def _comparisons(root: Path, built: Built, matches: Sequence[Match], found: Sequence[Duel], code: str) -> None:
+    done: dict[tuple[str, str], Rows] = {}
+    for match in [*matches, *(duel.match for duel in found)]:
+        ids = match.left.summary.run_id, match.right.summary.run_id
+        if ids not in done:
+            sides = f"{_key(match.left.place, code)} {_key(match.right.place, code)} {match.subjects}"
+            key = hashlib.sha256(sides.encode()).hexdigest()[:24]
+            done[ids] = _cached(root, key, partial(_ratios, match), built)
+    for rows in done.values():
+        built.rows["figures"].extend(rows["figures"])
+    built.rows["pairs"] = [_duel_row(duel, done) for duel in found]
+
+
+def _ratios(match: Match) -> Rows:
+    """Figures of two runs; or, where they can't be compared, the reason."""
+    left, right = match.left.summary, match.right.summary
+    try:
+        made = compare(match.left, match.right, parse_subjects(match.subjects), window_batches)
+    except CheckFailed as refused:
+        return {"figures": [], "about": [{"refused": str(refused), "notes": []}]}
+    ids, ranked = (left.run_id, right.run_id), left.ranked and right.ranked
+    figures = [figure_row(one, ids, ranked, sentence(one, made.names)) for one in made.ratios]
+    return {"figures": figures, "about": [{"refused": None, "notes": made.notes}]}
+
+
+def _duel_row(duel: Duel, done: Mapping[tuple[str, str], Rows]) -> TableRow:
+    demo, hardware, machine, measure = duel.place
+    left, right = duel.match.left.summary.run_id, duel.match.right.summary.run_id
+    return {
+        "pair": duel.pair.pair,
+        "title": duel.pair.title,
+        "kind": duel.pair.kind,
+        "demo": demo,
+        "hardware": hardware,
+        "machine": machine,
+        "measure": measure,
+        "left_run_id": left,
+        "right_run_id": right,
+        **done[left, right]["about"][0],
+    }
+
+
+def _unique_figures(built: Built) -> None:
+    """A permanent id names one figure only."""
+    seen: dict[str, tuple[Any, ...]] = {}
+    for row in built.rows["figures"]:
+        what = row["run_id"], row["other_run_id"], row["metric"]
+        if seen.setdefault(row["figure_id"], what) != what:
+            raise CheckFailed(f"two figures have the id {row['figure_id']}: {seen[row['figure_id']]} and {what}")

@@ -1,0 +1,119 @@
+"""Rows that don't come from a run: the catalog, what was superseded, the list of columns, and what the database is."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import paribus
+from paribus.catalog import Catalog
+from paribus.conditions import UsageError
+from paribus.results.reading import read_bytes
+from paribus.results.rows import TableRow
+from paribus.results.tables import SCHEMA, TABLES
+
+Tables = dict[str, list[TableRow]]
+
+
+def superseded(root: Path) -> list[TableRow]:
+    """The lines of `results/superseded.csv`: old, new, date, reason. Runs are named by id or by path."""
+    folder = root / "results"
+    if not (folder / "superseded.csv").is_file():
+        return []
+    text = read_bytes(folder, "superseded.csv").decode("utf-8", "replace")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    for number, row in enumerate(rows, 2):
+        if set(row) != {"old", "new", "date", "reason"} or not row["old"] or not row["reason"]:
+            raise UsageError(f"results/superseded.csv, line {number}: a line is old,new,date,reason; new may be empty")
+    return [dict(row) for row in rows]
+
+
+def supersede(rows: Tables) -> None:
+    """Replaced runs stay, and leave the rankings with everything that rests on them."""
+    ids = {row["run"]: row["run_id"] for row in rows["runs"]}
+    replaced = {ids.get(row["old"], row["old"]): ids.get(row["new"], row["new"]) for row in rows["superseded"]}
+    for row in rows["runs"]:
+        if row["run_id"] in replaced:
+            row["superseded_by"], row["ranked"] = replaced[row["run_id"]] or "", False
+    for row in rows["figures"]:
+        if replaced.keys() & {row["run_id"], row["other_run_id"]}:
+            row["ranked"] = False
+
+
+def catalog_rows(catalog: Catalog) -> Tables:
+    """The tables `models` and `tasks`."""
+    models: list[TableRow] = [
+        {
+            **{name: getattr(m, name) for name in TABLES["models"].names if name != "file"},
+            "file": m.model_dump(mode="json"),
+        }
+        for m in catalog.models.values()
+    ]
+    speed: list[TableRow] = [
+        {
+            "id": s.scenario,
+            "kind": "race" if s.race else "speed",
+            "title": s.title,
+            "requests": s.requests,
+            "length": s.length,
+            "thinking": s.thinking,
+            "cap": s.cap,
+            "headline": s.headline,
+            "file": s.model_dump(mode="json"),
+        }
+        for s in catalog.scenarios.values()
+    ]
+    quality: list[TableRow] = [
+        {
+            "id": t.task,
+            "kind": "quality",
+            "title": t.title,
+            "requests": t.concurrency,
+            "cap": t.cap,
+            "headline": not t.stand_in,
+            "stand_in": t.stand_in,
+            "file": t.model_dump(mode="json"),
+        }
+        for t in catalog.tasks.values()
+    ]
+    return {"models": models, "tasks": speed + quality}
+
+
+def about(rows: Tables, catalog: Catalog) -> Tables:
+    """The tables `dictionary` and `meta`."""
+    dictionary: list[TableRow] = [
+        {
+            "table_name": table.name,
+            "position": place,
+            "column_name": column.name,
+            "type": column.type,
+            "doc": column.doc,
+        }
+        for table in TABLES.values()
+        for place, column in enumerate(table.columns, 1)
+    ]
+    facts = {
+        "schema": SCHEMA,
+        "version": paribus.__version__,
+        "edition": catalog.pairs.edition,
+        "protocol": catalog.pairs.protocol,
+        "licence": "CC-BY-4.0",
+        "runs": len(rows["runs"]),
+        "content": content_hash(rows),
+    }
+    return {"dictionary": dictionary, "meta": [{"key": key, "value": str(value)} for key, value in facts.items()]}
+
+
+def content_hash(rows: Mapping[str, Iterable[TableRow]]) -> str:
+    """12 hex digits over all rows, whatever their order: two builds of the same runs agree."""
+    lines = sorted(
+        json.dumps([table, row], sort_keys=True, ensure_ascii=True, default=str)
+        for table, found in rows.items()
+        if table != "meta"
+        for row in found
+    )
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]

@@ -1,0 +1,156 @@
+"""Which runs are set against each other: plain decoding against speculation, and the duels of `pairs.yaml`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from paribus.catalog import Pair, Verdict
+from paribus.conditions import SystemName
+from paribus.results.data import RunData
+from paribus.results.rows import stack_of
+
+PLAIN = "plain"
+CONTROLLED = "decoder,model,denoising"
+BEST_STACK = "decoder,model,denoising,engine,prefix-caching"
+
+Place = tuple[bool, str, str, str]
+"""Demo or not, hardware, machine, measure: where runs meet."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """Two runs to compare, first over second, with what may differ (words for `gates.parse_subjects`)."""
+
+    left: RunData
+    right: RunData
+    subjects: str
+
+
+@dataclass(frozen=True)
+class Duel:
+    """One pair of `pairs.yaml` at one place."""
+
+    pair: Pair
+    place: Place
+    match: Match
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A race's verdict with the place where it was found."""
+
+    demo: bool
+    hardware: str
+    machine: str
+    path: str
+    verdict: Verdict
+
+
+def place_of(data: RunData) -> Place:
+    """Where a run may meet others."""
+    summary = data.summary
+    return data.place.demo, summary.hardware, summary.machine, summary.measure
+
+
+def decoders(runs: Iterable[RunData]) -> list[Match]:
+    """Every measured speculation against plain decoding of the same stack, at the same place (no races)."""
+    groups: dict[tuple[Place, str], dict[str, RunData]] = defaultdict(dict)
+    for data in latest(runs):
+        name = SystemName.parse(data.summary.system)
+        groups[place_of(data), stack_of(name)][name.decoder] = data
+    return [
+        Match(data, group[PLAIN], "decoder")
+        for group in groups.values()
+        if PLAIN in group
+        for decoder, data in sorted(group.items())
+        if decoder != PLAIN
+    ]
+
+
+def latest(runs: Iterable[RunData]) -> list[RunData]:
+    """Of the repeats of one measure of one system on one machine the last one measured; no candidates of races."""
+    chosen: dict[tuple[Place, str], RunData] = {}
+    for data in runs:
+        if data.summary.kind == "race":
+            continue
+        key = place_of(data), data.summary.system
+        known = chosen.get(key)
+        if known is None or _age(data) > _age(known):
+            chosen[key] = data
+    return list(chosen.values())
+
+
+def _age(data: RunData) -> tuple[str, int, str]:
+    return data.summary.starts[0].started_at, data.summary.n, data.summary.run
+
+
+def duels(
+    runs: Sequence[RunData],
+    pairs: Sequence[Pair],
+    verdicts: Sequence[Decided],
+    picks: Mapping[str, Sequence[str]],
+) -> list[Duel]:
+    """Every pair of the catalog wherever both sides were measured. `picks`: race scenario to what it picks for."""
+    table: dict[tuple[Place, str], dict[str, RunData]] = defaultdict(dict)
+    for data in latest(runs):
+        name = SystemName.parse(data.summary.system)
+        table[place_of(data), stack_of(name)][name.decoder] = data
+    found = []
+    for pair in pairs:
+        for place in sorted({place for place, stack in table if stack in (pair.left, pair.right)}):
+            match = _match(pair, place, table, verdicts, picks)
+            if match is not None:
+                found.append(Duel(pair, place, match))
+    return found
+
+
+def _match(
+    pair: Pair,
+    place: Place,
+    table: Mapping[tuple[Place, str], Mapping[str, RunData]],
+    verdicts: Sequence[Decided],
+    picks: Mapping[str, Sequence[str]],
+) -> Match | None:
+    left = _best(table.get((place, pair.left), {}), _winner(pair.left, place, verdicts, picks, table))
+    if pair.left == pair.right:
+        plain = table.get((place, pair.left), {}).get(PLAIN)
+        same = left is None or plain is None or left is plain
+        return None if same or left is None or plain is None else Match(left, plain, "decoder")
+    right = _best(table.get((place, pair.right), {}), _winner(pair.right, place, verdicts, picks, table))
+    if left is None or right is None:
+        return None
+    return Match(left, right, CONTROLLED if pair.kind == "controlled" else BEST_STACK)
+
+
+def _winner(
+    stack: str,
+    place: Place,
+    verdicts: Sequence[Decided],
+    picks: Mapping[str, Sequence[str]],
+    table: Mapping[tuple[Place, str], Mapping[str, RunData]],
+) -> str | None:
+    """The decoder that the race for this scenario picked, where one was run at this place."""
+    demo, hardware, machine, _ = place
+    scenarios = {str(data.summary.declared.get("scenario")) for data in table.get((place, stack), {}).values()}
+    for one in verdicts:
+        here = (one.demo, one.hardware, one.machine, one.verdict.stack) == (demo, hardware, machine, stack)
+        if here and scenarios & set(picks.get(one.verdict.scenario, ())):
+            return one.verdict.winner
+    return None
+
+
+def _best(side: Mapping[str, RunData], winner: str | None) -> RunData | None:
+    """A side's run: the race's winner; without a race the fastest measured speculation, else what there is."""
+    if winner is not None and winner in side:
+        return side[winner]
+    speculative = [data for decoder, data in side.items() if decoder != PLAIN] or list(side.values())
+    return max(speculative, key=_speed, default=None)
+
+
+def _speed(data: RunData) -> float:
+    speed = data.summary.speed
+    if speed is None:
+        return 0.0
+    return speed.throughput.value or speed.output_speed_standard.value or 0.0
