@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -118,7 +118,9 @@ async def measure(endpoint: Endpoint, load: Load, spool: Spool, watch: Watch | N
         watch.on_end(outcome)
 
     async with Client(endpoint) as client, LagMeter() as meter:
-        await client.open(load.concurrency)
+        if not await client.open(load.concurrency):
+            # Nobody listens: a few requests show it, a warm-up adds nothing.
+            load = replace(load, requests=load.concurrency, warm_up_requests=0)
         with watch.warming_up():
             warm = await _warm_up(client, load, watch)
         await client.open(load.concurrency)

@@ -159,17 +159,19 @@ def prompt_replicates(
     return resampled(rng, len(kinds)) @ np.log([ratios[k] for k in kinds]) / len(kinds)
 
 
+def reached_by_all(runs: Sequence[Starts], k: int) -> set[str]:
+    """Prompts at which every run reaches k standard tokens, in at least one of its requests."""
+    sets = [set(_times(starts, k).prompts) for starts in runs]
+    return set.intersection(*sets) if sets else set()
+
+
 def largest_k(runs: Sequence[Starts], ks: Sequence[int] = KS) -> int | None:
-    """The largest k that at least half of the measured requests of every run reach."""
+    """The largest k that every run reaches at half or more of the prompts that all of them ran; None without one."""
+    ran = set.intersection(*(_ran(starts) for starts in runs)) if runs else set()
     for k in sorted(ks, reverse=True):
-        if all(_share(starts, k) >= 0.5 for starts in runs):
+        if ran and len(reached_by_all(runs, k) & ran) * 2 >= len(ran):
             return k
     return None
-
-
-def _share(starts: Starts, k: int) -> float:
-    rows = [row for rows in starts for row in rows if row.counted]
-    return sum(row.ok and row.time_to(k) is not None for row in rows) / len(rows) if rows else 0.0
 
 
 @dataclass(frozen=True)
@@ -183,9 +185,12 @@ class Level:
     basis: Basis
 
 
-def level(starts: Starts, k: int) -> Level | None:
-    """Time to k of one run, kinds with equal weight, with the two-level bootstrap. None where none reaches k."""
-    times = _times(starts, k)
+def level(starts: Starts, k: int, common: set[str] | None = None) -> Level | None:
+    """Time to k of one run, kinds with equal weight, with the two-level bootstrap. None where none reaches k.
+
+    `common`: the prompts to look at, for levels that stand side by side.
+    """
+    times = _times(starts, k, common)
     if not times.prompts:
         return None
     groups: dict[str, list[list[float]]] = defaultdict(list)

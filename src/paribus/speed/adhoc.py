@@ -1,0 +1,120 @@
+"""Measuring any OpenAI-compatible endpoint: `paribus speed --base-url ... --model ... --out DIR`."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paribus import __version__
+from paribus.catalog import PromptLine, prompts_hash
+from paribus.machine import write_atomic
+from paribus.speed.flags import Facts
+from paribus.speed.load import Ended, ignore
+from paribus.speed.measure import Load, Measured, Watch, measure
+from paribus.speed.metrics.tokens import Tokenizer
+from paribus.speed.run import finish
+from paribus.speed.summarise import Around
+from paribus.speed.summary import SpeedSummary
+from paribus.wire import Endpoint, Spool, run
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person asked for. `requests`: how many are measured; more than there are prompts cycles them."""
+
+    endpoint: Endpoint
+    prompts: Sequence[PromptLine]
+    warm_up_prompts: Sequence[PromptLine]
+    requests: int
+    concurrency: int = 1
+    max_tokens: int = 1024
+    warm_up: int = 4
+    sampling: Mapping[str, float | int] = field(default_factory=dict)
+    tokenizer: Tokenizer | None = None
+    in_order: bool = True
+
+    def load(self) -> Load:
+        """The load; its tag is fresh, so that a second run of the same prompts meets no cache of the first."""
+        return Load(
+            concurrency=self.concurrency,
+            cap=self.max_tokens,
+            prompts=self.prompts,
+            tuning=self.warm_up_prompts,
+            sampling=self.sampling,
+            requests=self.requests,
+            tag=secrets.token_hex(8),
+            warm_up_requests=self.warm_up,
+            in_order=self.in_order,
+        )
+
+
+def measure_endpoint(asked: Asked, folder: Path, on_end: Ended = ignore) -> tuple[SpeedSummary, bool]:
+    """Measure an endpoint into a folder; returns the summary, and whether it was interrupted.
+
+    `requests.parquet`, `requests-lite.parquet`, `conditions.json` and `summary.json` are written however it ends,
+    with the requests that had ended by then. `CheckFailed` (after writing) when nothing was answered.
+    """
+    write_atomic(folder / "conditions.json", _json(conditions(asked)))
+    measured: Measured | None = None
+    with Spool() as spool:
+        interrupted = False
+        try:
+            measured = run(measure(asked.endpoint, asked.load(), spool, Watch(on_end=on_end)))
+        except KeyboardInterrupt:
+            interrupted = True
+        around = _around(asked, measured)
+        _, summary = finish(folder, spool, asked.prompts, around, asked.tokenizer, needs_answers=not interrupted)
+    return summary, interrupted
+
+
+def _around(asked: Asked, measured: Measured | None) -> Around:
+    hosted = not is_local(asked.endpoint)
+    if measured is None:
+        return Around(asked.concurrency, facts=Facts(rows=(), hosted=hosted))
+    # No scale asks anything of this window: it is as long as the requests made it, unless there is none.
+    missing = "" if measured.window or asked.concurrency == 1 else measured.window_short
+    return Around(
+        concurrency=asked.concurrency,
+        window=measured.window,
+        cpu_share=measured.lag.cpu_share,
+        facts=Facts(rows=(), hosted=hosted, lag_ms_p99=measured.lag.lag_ms_p99, window_short=missing),
+    )
+
+
+def is_local(endpoint: Endpoint) -> bool:
+    """Whether the server runs on this machine or in this network; others are hosted."""
+    host = endpoint.address().host
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or "." not in host
+
+
+def conditions(asked: Asked) -> dict[str, Any]:
+    """What was asked, without the key: enough to ask the same again."""
+    endpoint = asked.endpoint
+    return {
+        "schema": 1,
+        "origin": "endpoint",
+        "paribus": __version__,
+        "base_url": endpoint.base_url,
+        "model": endpoint.model,
+        "api": endpoint.api,
+        "extra_body": endpoint.extra_body,
+        "requests_at_once": asked.concurrency,
+        "requests": asked.requests,
+        "cap": asked.max_tokens,
+        "warm_up_requests": asked.warm_up,
+        "sampling": dict(asked.sampling),
+        "prompts": len(asked.prompts),
+        "prompts_hash": prompts_hash(asked.prompts),
+    }
+
+
+def _json(value: object) -> bytes:
+    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
