@@ -1,0 +1,183 @@
+"""Asking a model: seeds, sampling, cap, bounded concurrency, retries; every answer into the journal. And replaying.
+
+Both sides are an `Answerer`: generation asks a server and writes the journal, scoring reads the journal. Whatever
+drives them (lm-eval, a dialogue) can't tell the difference, so both see the same answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from paribus.catalog import PromptLine
+from paribus.conditions import EnvironmentFault
+from paribus.quality.journal import Entry, Journal, Key
+from paribus.wire import Client, Endpoint, Outcome, payload, read_answer
+
+MISSING = "missing"
+"""Error word of an answer that the journal doesn't have."""
+
+_RETRIED = {"connect", "reset", "http_408", "http_425", "http_429"}
+_CUT_SHORT = {"cancelled"}
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request: its key, the messages so far, and perhaps tools."""
+
+    key: Key
+    messages: tuple[dict[str, Any], ...]
+    tools: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a start asks. `seeds`: whether the engine takes a seed. `alive`: whether the server is still there."""
+
+    endpoint: Endpoint
+    sampling: Mapping[str, float | int]
+    cap: int
+    concurrency: int
+    seeds: bool = True
+    attempts: int = 6
+    first_wait_s: float = 0.5
+    longest_wait_s: float = 30.0
+    total_timeout_s: float = 3 * 3600
+    alive: Callable[[], bool] = field(default=lambda: True)
+
+
+class Answerer(Protocol):
+    """Whoever answers questions."""
+
+    async def answer(self, question: Question) -> Entry:
+        """The answer to one question; a failure is an `Entry` with an `error`."""
+
+
+def seed_of(key: Key) -> int:
+    """A seed of 31 bits for one request: distinct for each (task, item, repeat, turn), the same on every machine."""
+    text = "\x1f".join(map(str, key))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) & 0x7FFF_FFFF
+
+
+class LiveAnswerer:
+    """Asks the server and journals each answer; what the journal has already isn't asked again."""
+
+    def __init__(self, client: Client, asking: Asking, journal: Journal, answered: Callable[[], None]) -> None:
+        self._client = client
+        self._asking = asking
+        self._journal = journal
+        self._answered = answered
+        self._slots = asyncio.Semaphore(asking.concurrency)
+        self._count = 0
+
+    async def answer(self, question: Question) -> Entry:
+        """The journal's answer, else the server's. Raises `EnvironmentFault` when the server is gone."""
+        entry = self._journal.entries.get(question.key)
+        if entry is not None:
+            return entry
+        async with self._slots:
+            entry = await self._ask(question)
+        self._journal.append(entry)
+        self._answered()
+        return entry
+
+    async def _ask(self, question: Question) -> Entry:
+        asking, seed = self._asking, seed_of(question.key) if self._asking.seeds else None
+        prompt = PromptLine(
+            id=question.key.item[:200] or "item", messages=list(question.messages), tools=list(question.tools) or None
+        )
+        body = payload(
+            asking.endpoint,
+            prompt,
+            max_tokens=asking.cap,
+            sampling=asking.sampling,
+            extra={} if seed is None else {"seed": seed},
+        )
+        for attempt in range(1, asking.attempts + 1):
+            outcome = await self._send(body, question.key)
+            if not _worth_retrying(outcome):
+                break
+            if not asking.alive():
+                raise EnvironmentFault("the server is gone: start again, what it answered is kept")
+            if attempt < asking.attempts:
+                await asyncio.sleep(_wait_s(asking, attempt, outcome, question.key))
+        if outcome.error == "connect":
+            raise EnvironmentFault(
+                f"can't reach {asking.endpoint.base_url} ({self._client.last_fault or 'no connection'}): "
+                "start again, what was answered is kept"
+            )
+        return _entry(question.key, seed, body, attempt, outcome)
+
+    async def _send(self, body: bytes, key: Key) -> Outcome:
+        index, self._count = self._count, self._count + 1
+        outcome = await self._client.send(
+            body, index=index, prompt_id=key.item, due_ns=self._client.now_ns(), phase="measured"
+        )
+        if outcome.error in _CUT_SHORT:
+            # Stopped by us, in the middle of an answer: no observation, so nothing for the journal.
+            raise asyncio.CancelledError
+        return outcome
+
+
+class ReplayAnswerer:
+    """Answers from a journal; what it doesn't have is a failed answer."""
+
+    def __init__(self, entries: Mapping[Key, Entry]) -> None:
+        self._entries = entries
+
+    async def answer(self, question: Question) -> Entry:
+        """The journal's answer to this question."""
+        return self._entries.get(question.key) or missing(question.key)
+
+
+def missing(key: Key) -> Entry:
+    """The failed answer in place of one that was never given."""
+    nothing = dict.fromkeys(
+        ("seed", "finish_reason", "prompt_tokens", "completion_tokens", "reasoning_tokens", "ttft_ns", "e2e_ns")
+    )
+    text = {"body_sha256": "", "text": "", "reasoning": "", "error": MISSING}
+    return Entry.model_validate({**key._asdict(), **nothing, **text, "attempts": 0, "status": 0})
+
+
+async def answer_all(answerer: Answerer, questions: Sequence[Question]) -> list[Entry]:
+    """Answers in the order of the questions. The first fault of the environment ends all of them."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(answerer.answer(question)) for question in questions]
+    return [task.result() for task in tasks]
+
+
+def _worth_retrying(outcome: Outcome) -> bool:
+    return outcome.error in _RETRIED or outcome.status >= 500
+
+
+def _wait_s(asking: Asking, attempt: int, outcome: Outcome, key: Key) -> float:
+    """Doubling waits with a spread that is the same each time; never shorter than the server asked for."""
+    spread = random.Random(f"{key}/{attempt}").uniform(0.5, 1.0)  # noqa: S311 (no secret)
+    wait = min(asking.longest_wait_s, asking.first_wait_s * 2 ** (attempt - 1)) * spread
+    return max(wait, min(outcome.retry_after_s or 0.0, 10 * asking.longest_wait_s))
+
+
+def _entry(key: Key, seed: int | None, body: bytes, attempts: int, outcome: Outcome) -> Entry:
+    answer = read_answer(outcome)
+    usage = answer.usage
+    return Entry(
+        **key._asdict(),
+        seed=seed,
+        body_sha256=hashlib.sha256(body).hexdigest(),
+        attempts=attempts,
+        status=outcome.status,
+        error=answer.error,
+        text=answer.text,
+        reasoning=answer.reasoning,
+        tool_calls=list(answer.tool_calls),
+        finish_reason=answer.finish_reason,
+        prompt_tokens=usage.prompt_tokens if usage else None,
+        completion_tokens=usage.completion_tokens if usage else None,
+        reasoning_tokens=usage.reasoning_tokens if usage else None,
+        ttft_ns=answer.ttft_ns,
+        e2e_ns=answer.e2e_ns,
+    )

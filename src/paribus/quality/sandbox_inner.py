@@ -1,0 +1,256 @@
+"""Runs inside the sandbox: takes a program and inputs on its standard input, forks a process for each input.
+
+It knows no expected output, and nothing that it or the program says is believed beyond the output itself. Frames:
+four bytes of length (big-endian), then as many bytes. In: settings, program; then for each run settings and input.
+Out: `ready`; then for each run a JSON report and the program's output. Imports the standard library only, and nothing
+of Paribus, which isn't there.
+"""
+
+# ruff: noqa: S, PLR, PTH, SIM, ANN, BLE, PLW
+from __future__ import annotations
+
+import builtins
+import io
+import json
+import os
+import resource
+import select
+import signal
+import struct
+import sys
+import time
+import types
+
+
+def read_exact(descriptor: int, length: int) -> bytes:
+    """`length` bytes, or the end of this process when the other side is gone."""
+    parts = bytearray()
+    while len(parts) < length:
+        block = os.read(descriptor, min(length - len(parts), 1 << 20))
+        if not block:
+            os._exit(0)
+        parts += block
+    return bytes(parts)
+
+
+def receive(descriptor: int) -> bytes:
+    """One frame."""
+    (length,) = struct.unpack(">I", read_exact(descriptor, 4))
+    return read_exact(descriptor, length)
+
+
+def send(descriptor: int, data: bytes) -> None:
+    """One frame."""
+    view = memoryview(struct.pack(">I", len(data)) + data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def limit(settings: dict) -> None:
+    """Limits of the program's own process; a program can lower but not raise them."""
+    for what, value in (
+        (resource.RLIMIT_AS, settings["memory"]),
+        (resource.RLIMIT_FSIZE, settings["files"]),
+        (resource.RLIMIT_CPU, settings["cpu_s"]),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_STACK, 256 << 20),
+    ):
+        try:
+            resource.setrlimit(what, (value, value))
+        except (ValueError, OSError):
+            pass
+
+
+def program_process(code, call, stdin: int, stdout: int, stderr: int, settings: dict) -> None:
+    """The forked child: standard streams of its own, a fresh `__main__`, and the program."""
+    os.setsid()
+    os.dup2(stdin, 0)
+    os.dup2(stdout, 1)
+    os.dup2(stderr, 2)
+    os.closerange(3, 256)
+    limit(settings)
+    sys.setrecursionlimit(100_000)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8", errors="replace")
+    sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8")
+    sys.stderr = io.TextIOWrapper(
+        io.FileIO(2, "w", closefd=False), encoding="utf-8", errors="replace", write_through=True
+    )
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
+    sys.argv = ["program.py"]
+    main = types.ModuleType("__main__")
+    main.__dict__["__builtins__"] = builtins
+    main.__dict__["__file__"] = "/tmp/program.py"
+    sys.modules["__main__"] = main
+    status = 1
+    try:
+        if call is None:
+            exec(code, main.__dict__)
+        else:
+            call_solution(code, call, main)
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else (0 if end.code is None else 1)
+    except MemoryError:
+        status = 77
+    except BaseException as error:
+        try:
+            print(f"{type(error).__name__}: {error}"[:400], file=sys.stderr)
+        except BaseException:
+            pass
+    try:
+        sys.stdout.flush()
+    except BaseException:
+        status = status or 1
+    os._exit(status & 255)
+
+
+def call_solution(code, call: str, main) -> None:
+    """Call `Solution().<call>` (or a plain function) with one JSON argument a line; print the result as JSON.
+
+    What the program prints itself goes to standard error, so that the output is the result alone.
+    """
+    arguments = [json.loads(line) for line in sys.stdin.read().split("\n") if line.strip()]
+    out, sys.stdout = sys.stdout, sys.stderr
+    exec(
+        "from typing import *\nfrom collections import *\nimport math, heapq, bisect, itertools, functools, string, re\n",
+        main.__dict__,
+    )
+    exec(code, main.__dict__)
+    holder = main.__dict__.get("Solution")
+    function = getattr(holder(), call) if holder is not None else main.__dict__[call]
+    result = function(*arguments)
+    sys.stdout = out
+    print(json.dumps(result, default=plain))
+
+
+def plain(value):
+    """JSON for what solutions return beside lists and numbers."""
+    if isinstance(value, (set, frozenset, tuple)):
+        return list(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(type(value).__name__)
+
+
+def sweep() -> None:
+    """Kill everything that a program left behind: all other processes of this namespace."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except OSError:
+        pass
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def run(code, call, stdin: bytes, settings: dict, time_s: float) -> tuple[dict, bytes]:
+    """One run: the child's end and its output, at most `settings["output"]` bytes."""
+    source = os.memfd_create("input")
+    offset = 0
+    while offset < len(stdin):
+        offset += os.write(source, stdin[offset:])
+    os.lseek(source, 0, os.SEEK_SET)
+    out_read, out_write = os.pipe()
+    err_read, err_write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            program_process(code, call, source, out_write, err_write, settings)
+        finally:
+            os._exit(1)
+    for descriptor in (source, out_write, err_write):
+        os.close(descriptor)
+    output, notes, status = collect(child, out_read, err_read, settings["output"], time.monotonic() + time_s)
+    ended = None
+    if status is None:
+        ended = wait(child, time.monotonic() + 0.5)
+        status = "timeout" if ended is None else None
+    if ended is None and status is not None:
+        try:
+            os.kill(child, signal.SIGKILL)
+        except OSError:
+            pass
+    sweep()
+    os.close(out_read)
+    os.close(err_read)
+    report = {"status": status, "code": None, "note": notes[-300:].decode("utf-8", "replace")}
+    if status is None and ended is not None:
+        report |= verdict(ended)
+    return report, output
+
+
+def verdict(ended: int) -> dict:
+    """What a wait status says."""
+    if os.WIFSIGNALED(ended):
+        number = os.WTERMSIG(ended)
+        name = {signal.SIGKILL: "memory", signal.SIGXCPU: "timeout"}.get(number, "error")
+        return {"status": name, "code": -number}
+    code = os.WEXITSTATUS(ended)
+    return {"status": "ok" if code == 0 else "memory" if code == 77 else "error", "code": code}
+
+
+def wait(child: int, deadline: float) -> int | None:
+    """The child's wait status, or null when it is still there at the deadline."""
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(0.001)
+
+
+def collect(child: int, out: int, err: int, most: int, deadline: float) -> tuple[bytes, bytes, str | None]:
+    """Read until the program closes its output, is too loud or too slow."""
+    output, notes, open_ends = bytearray(), bytearray(), {out, err}
+    while out in open_ends:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return bytes(output[:most]), bytes(notes), "timeout"
+        for descriptor in select.select(list(open_ends), [], [], min(left, 0.05))[0]:
+            block = os.read(descriptor, 1 << 16)
+            if not block:
+                open_ends.discard(descriptor)
+            elif descriptor == err:
+                notes = (notes + block)[-2_000:]
+            else:
+                output += block
+        if len(output) > most:
+            return b"", bytes(notes), "output"
+        if exited(child) and not select.select([out], [], [], 0)[0]:
+            break  # A daemon of the program may hold the pipe open; its own end is what counts.
+    return bytes(output), bytes(notes), None
+
+
+def exited(child: int) -> bool:
+    """Whether the child has ended (it is not reaped here)."""
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def serve() -> None:
+    """Settings, program, then one run after the other until the other side closes."""
+    incoming, outgoing = os.dup(0), os.dup(1)
+    null = os.open("/dev/null", os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    settings = json.loads(receive(incoming))
+    source = receive(incoming).decode("utf-8", "replace")
+    sys.path.append("/box/site")
+    try:
+        code = compile(source, "program.py", "exec", dont_inherit=True)
+    except BaseException as error:
+        code = compile(f"raise SystemExit({str(error)[:200]!r})", "program.py", "exec")
+    send(outgoing, b"ready")
+    while True:
+        each = json.loads(receive(incoming))
+        report, output = run(code, settings["call"], receive(incoming), settings, float(each["time_s"]))
+        send(outgoing, json.dumps(report).encode())
+        send(outgoing, output)
+
+
+if __name__ == "__main__":
+    serve()

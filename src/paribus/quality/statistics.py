@@ -1,0 +1,117 @@
+"""Statistics of quality scores: questions are the sample; repeats only sharpen what is known of one question.
+
+All values are shares of 1. References: E. Miller, "Adding Error Bars to Evals" (2024), for clustered errors and paired
+differences; E. Korn and B. Graubard, Survey Methodology 24 (1998), for the interval of a share by effective sample size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value and its interval; the bounds are null where the sample allows none."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A paired difference over the questions both answered, its standard error, and what could have been seen."""
+
+    value: float
+    low: float | None
+    high: float | None
+    error: float | None
+    questions: int
+    detectable: float | None
+    """Smallest true difference that this comparison finds in 80% of the cases."""
+
+
+def question_means(values: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Mean of each question's repeats, from (question, value)."""
+    found: dict[str, list[float]] = {}
+    for question, value in values:
+        found.setdefault(question, []).append(value)
+    return {question: math.fsum(each) / len(each) for question, each in found.items()}
+
+
+def mean_interval(means: Sequence[float], level: float = LEVEL) -> Interval:
+    """Mean over questions with a Beta interval at the effective sample size (Jeffreys' prior).
+
+    The effective size is p(1-p) over the squared clustered error, with Student's t for few questions. It keeps an
+    interval of some width where all answers are right or all are wrong, which a normal or bootstrap interval loses.
+    """
+    n = len(means)
+    if n == 0:
+        return Interval(0.0, None, None)
+    array = np.asarray(means, dtype=float)
+    mean = float(array.mean())
+    if n < 2:
+        return Interval(mean, None, None)
+    size = float(n)
+    variance = float(array.var(ddof=1)) / n
+    if variance > 0 and 0 < mean < 1:
+        narrow = float(stats.norm.ppf(0.5 + level / 2)) / float(stats.t.ppf(0.5 + level / 2, n - 1))
+        size = min(mean * (1 - mean) / variance * narrow**2, 1e9)
+    right, wrong = mean * size, (1 - mean) * size
+    tail = (1 - level) / 2
+    low = float(stats.beta.ppf(tail, right + 0.5, wrong + 0.5)) if mean > 0 else 0.0
+    high = float(stats.beta.ppf(1 - tail, right + 0.5, wrong + 0.5)) if mean < 1 else 1.0
+    return Interval(mean, min(low, mean), max(high, mean))
+
+
+def paired_difference(left: Mapping[str, float], right: Mapping[str, float], level: float = LEVEL) -> Difference:
+    """Mean of `left - right` over the questions in both, with Student's t over questions."""
+    shared = sorted(left.keys() & right.keys())
+    n = len(shared)
+    if n == 0:
+        return Difference(0.0, None, None, None, 0, None)
+    gaps = np.array([left[question] - right[question] for question in shared])
+    value = float(gaps.mean())
+    if n < 2:
+        return Difference(value, None, None, None, n, None)
+    error = float(gaps.std(ddof=1) / math.sqrt(n))
+    reach = float(stats.t.ppf(0.5 + level / 2, n - 1)) * error
+    return Difference(value, value - reach, value + reach, error, n, detectable(error, level))
+
+
+def detectable(error: float, level: float = LEVEL, power: float = 0.8) -> float:
+    """Minimal detectable difference of a two-sided test, given the standard error of the paired difference."""
+    return (float(stats.norm.ppf(0.5 + level / 2)) + float(stats.norm.ppf(power))) * error
+
+
+def equivalent(difference: Difference, margin: float, alpha: float = 0.05) -> bool:
+    """Whether two one-sided t tests put the true difference inside the margin (no loss larger than it)."""
+    if difference.error is None:
+        return False
+    reach = float(stats.t.ppf(1 - alpha, difference.questions - 1)) * difference.error
+    return difference.value - reach > -margin and difference.value + reach < margin
+
+
+def majority(answers: Sequence[str | None], right: str) -> float:
+    """Whether the most frequent answer is right; with a tie, the chance that a fair draw among the tied is."""
+    counts: dict[str, int] = {}
+    for answer in answers:
+        if answer is not None:
+            counts[answer] = counts.get(answer, 0) + 1
+    if not counts:
+        return 0.0
+    top = max(counts.values())
+    tied = [answer for answer, count in counts.items() if count == top]
+    return 1 / len(tied) if right in tied else 0.0
+
+
+def pass_power(successes: int, trials: int, k: int) -> float:
+    """pass^k: the chance that k of the trials, drawn without replacement, all succeeded."""
+    return math.comb(successes, k) / math.comb(trials, k)

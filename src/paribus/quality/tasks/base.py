@@ -1,0 +1,52 @@
+"""What a family of quality tasks is: a prompt, a way to read answers, grades and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from paribus.catalog import QualityTask
+from paribus.quality.data import Item, Items
+
+Marks = dict[str, float]
+"""Extra grades of one answer beside the headline, each 0..1: another rule's verdict, `answered`, ..."""
+
+
+@dataclass(frozen=True)
+class Grade:
+    """One answer graded. `correct`: 0..1; `answer`: what was read from the text, null when nothing could be read."""
+
+    correct: float
+    answer: str | None
+    marks: Marks = field(default_factory=dict)
+
+
+class Family(Protocol):
+    """A family that asks one question an item. Stateless."""
+
+    name: str
+    version: str
+    """Changes whenever a grade could: part of the scorer's id."""
+    mark_titles: Mapping[str, str]
+    """Marks that are scores, by name, with their titles."""
+    headline_title: str
+
+    def prompt(self, item: Item, items: Items, task: QualityTask) -> str:
+        """The one user message that asks this item."""
+
+    def grade(self, item: Item, text: str, task: QualityTask) -> Grade:
+        """Read and grade one answer's visible text."""
+
+    def prepare(
+        self, answers: Sequence[tuple[Item, str]], task: QualityTask, progress: Callable[[int, int], None]
+    ) -> None:
+        """Grade many answers ahead, side by side, where one takes long; `grade` then remembers."""
+
+
+def visible(text: str) -> str:
+    """An answer without reasoning that came inline: what follows the last `</think>`; nothing when it never ended."""
+    _, closed, after = text.rpartition("</think>")
+    if closed:
+        return after
+    return "" if "<think>" in text else text
