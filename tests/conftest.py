@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from scripted import Scripted, start_server
+
+# Time limits on single examples would only measure how busy the machine is.
+settings.register_profile("paribus", deadline=None)
+settings.load_profile("paribus")
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,14 @@
 """A full OpenAI-compatible endpoint that says what a script tells it to, when the script tells it to, and writes
 down when it really did. Its clock is the truth that the client is held against. It lives in the tests only."""
 
+from scripted.ask import Asked, ask, ask_one
 from scripted.handle import Emission, Scripted, start_server
 from scripted.script import (
     DONE,
     Script,
     Step,
     answer_body,
+    chunk,
     content,
     error_event,
     event,
@@ -22,11 +24,15 @@ from scripted.script import (
 
 __all__ = [
     "DONE",
+    "Asked",
     "Emission",
     "Script",
     "Scripted",
     "Step",
     "answer_body",
+    "ask",
+    "ask_one",
+    "chunk",
     "content",
     "error_event",
     "event",

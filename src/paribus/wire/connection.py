@@ -190,6 +190,8 @@ class Connection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         """A part of the body, de-chunked."""
+        if self._complete:
+            return  # of a response that nobody asked for
         if self._inflate is not None:
             data = self._inflated(data)
         self._parts.append(data)

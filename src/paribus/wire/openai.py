@@ -183,6 +183,7 @@ class _Reading:
     def answer(self, transport_error: str | None) -> Answer:
         """The finished answer; `transport_error` is what befell the exchange."""
         if self.half:
+            self.half = ""  # its other half never came
             self._add(self.pieces[-1].t_ns if self.pieces else 0, "\ufffd", "", "", None)
         error = self._verdict(transport_error)
         return Answer(
