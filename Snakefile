@@ -11,7 +11,7 @@ from paribus.cli import _snakefile
 
 min_version("9.27")
 
-flow = _snakefile.open_workflow(workflow, config)
+flow = _snakefile.open_workflow(workflow, config, checkpoints)
 
 
 wildcard_constraints:
@@ -21,20 +21,6 @@ wildcard_constraints:
 resource_scopes:
     machine="local",
     gpu="local",
-
-
-def after_races(wildcards):
-    """All sealed runs. Behind a race that isn't decided they aren't known: Snakemake asks again after it."""
-    for race in flow.open_races():
-        checkpoints.race.get(**race)
-    flow.refresh()
-    return flow.sealed()
-
-
-def speed_after_races(wildcards):
-    """The sealed speed runs, known as `after_races` says."""
-    after_races(wildcards)
-    return flow.sealed("race", "speed")
 
 
 include: "workflows/machine.smk"
@@ -60,7 +46,7 @@ rule all:
     input:
         flow.sealed(),
         flow.verdicts(),
-        after_races,
+        flow.sealed_after_races,
         flow.shown(),
 
 
@@ -78,7 +64,7 @@ rule speed:
     input:
         flow.sealed("race", "speed"),
         flow.verdicts(),
-        speed_after_races,
+        flow.speed_sealed_after_races,
 
 
 rule quality:

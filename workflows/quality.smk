@@ -5,7 +5,7 @@ rule generate:
     input:
         ancient(flow.needs),
     output:
-        flow.folder + "/start-{start}/manifest.json",
+        f"{flow.folder}/start-{{start}}/manifest.json",
     log:
         f"build/logs/{flow.folder}/start-{{start}}.log",
     wildcard_constraints:
@@ -27,7 +27,7 @@ rule score:
     input:
         ancient(flow.answers),
     output:
-        flow.folder + "/start-{start}/score.json",
+        f"{flow.folder}/start-{{start}}/score.json",
     log:
         f"build/logs/{flow.folder}/start-{{start}}.score.log",
     priority: 1_000_000

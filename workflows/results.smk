@@ -5,7 +5,7 @@ rule seal:
     input:
         flow.starts,
     output:
-        flow.folder + "/manifest.json",
+        f"{flow.folder}/manifest.json",
     log:
         f"build/logs/{flow.folder}/seal.log",
     priority: 1_000_000
@@ -23,7 +23,7 @@ rule build:
     input:
         flow.sealed(),
         flow.verdicts(),
-        after_races,
+        flow.sealed_after_races,
     output:
         flow.database,
     log:

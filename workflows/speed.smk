@@ -6,7 +6,7 @@ rule measure:
     input:
         ancient(flow.needs),
     output:
-        flow.folder + "/start-{start}/manifest.json",
+        f"{flow.folder}/start-{{start}}/manifest.json",
     log:
         f"build/logs/{flow.folder}/start-{{start}}.log",
     wildcard_constraints:

@@ -6,7 +6,7 @@ checkpoint race:
     input:
         flow.candidates,
     output:
-        flow.folder + "/race.json",
+        f"{flow.folder}/race.json",
     log:
         f"build/logs/{flow.folder}/race.log",
     priority: 1_000_000

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from paribus.catalog.plan import Job, Plan, PlannedRun, Race
 from paribus.conditions import UsageError
@@ -40,7 +40,8 @@ class Wildcards(Protocol):
 class Workflow:
     """One Snakemake process's view of the plan.
 
-    `again` resolves the plan from what exists now; `write` puts it on disk; `cards` is how many of the machine's
+    `again` resolves the plan from what exists now; `write` puts it on disk; `checkpoints` are
+    Snakemake's; `cards` is how many of the machine's
     accelerators a job takes; `began` is when the first job was started (seconds since the epoch).
     """
 
@@ -48,6 +49,7 @@ class Workflow:
     plan: Plan
     again: Callable[[], Plan]
     write: Callable[[Path, Plan], None]
+    checkpoints: Any = None
     cards: int = 0
     database: str = "build/paribus.duckdb"
     site: str = "build/site/index.html"
@@ -159,9 +161,22 @@ class Workflow:
         places = [race.verdict.split("/")[-6:-1] for race in self.plan.races if not race.decided]
         return [dict(zip(names, place, strict=True)) for place in places]
 
+    def sealed_after_races(self, wildcards: object) -> list[str]:  # noqa: ARG002 (Snakemake's interface)
+        """All sealed runs. Behind a race that isn't decided they aren't known: then Snakemake asks again after it."""
+        self.refresh()
+        return self.sealed()
+
+    def speed_sealed_after_races(self, wildcards: object) -> list[str]:  # noqa: ARG002 (Snakemake's interface)
+        """All sealed speed runs, known as `sealed_after_races` says."""
+        self.refresh()
+        return self.sealed("race", "speed")
+
     def refresh(self) -> None:
-        """Resolve the plan again in place, now that a race has been decided."""
-        if self.open_races():
+        """Resolve the plan again in place when a race has been decided; Snakemake is stopped here while it hasn't."""
+        undecided = self.open_races()
+        for race in undecided:
+            self.checkpoints.race.get(**race)
+        if undecided:
             self.plan = self.again()
             self._index()
             if self.started:

@@ -36,8 +36,8 @@ def _plainly(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @_plainly
-def open_workflow(workflow: Any, config: dict[str, Any]) -> Workflow:
-    """The plan for a Snakemake process. `workflow` and `config` are Snakemake's.
+def open_workflow(workflow: Any, config: dict[str, Any], checkpoints: Any) -> Workflow:
+    """The plan for a Snakemake process. `workflow`, `config`, `checkpoints` are Snakemake's.
 
     The main process resolves it and says what it will cost; a process that Snakemake started for one job reads
     `build/plan.json`, so that all of them mean the same jobs.
@@ -50,7 +50,7 @@ def open_workflow(workflow: Any, config: dict[str, Any]) -> Workflow:
         if workflow.remote_exec:  # on another machine: the job's Snakemake there is the one to watch
             os.environ["PARIBUS_WORKFLOW_PID"] = str(os.getpid())
         plan = read_plan(root / PLAN_FILE)
-        return Workflow(root, plan, lambda: plan, write_plan)
+        return Workflow(root, plan, lambda: plan, write_plan, checkpoints)
     os.environ["PARIBUS_WORKFLOW_PID"] = str(os.getpid())
     overrides = read_overrides(config)
     catalog = open_catalog(root, overrides)
@@ -62,7 +62,7 @@ def open_workflow(workflow: Any, config: dict[str, Any]) -> Workflow:
         return resolve(root, hardware, config, around)
 
     card = catalog.hardware(hardware).card
-    flow = Workflow(root, again(), again, write_plan, cards=0 if card.kind == "cpu" else card.count)
+    flow = Workflow(root, again(), again, write_plan, checkpoints, 0 if card.kind == "cpu" else card.count)
     print(announcement(flow.plan), file=sys.stderr)
     return flow
 
