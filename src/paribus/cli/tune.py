@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from paribus.catalog import Catalog, Plan, Race, SystemName, Verdict
+from paribus.catalog import Catalog, Plan, Race, Verdict
 from paribus.catalog.races import read_verdict
 from paribus.cli._planning import read_plan
-from paribus.conditions import CheckFailed, RunPath, UsageError, inside
+from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError, inside
 from paribus.machine import write_atomic
 from paribus.speed.race import Entry, decide, read_part
 

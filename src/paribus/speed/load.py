@@ -20,7 +20,8 @@ TICK_NS = 100_000_000
 SECOND_NS = 1_000_000_000
 BACK_OFF_S = 30.0
 HOPELESS = 3
-"""A load ends when this many failures a worker (20 at least) came without a single success."""
+"""A load ends after this many failures a worker (20 at least) without a single success, or after twice as many (100
+at least) in a row later on: nobody is there."""
 
 
 @dataclass(frozen=True)
@@ -52,21 +53,23 @@ def ignore(outcome: Outcome) -> None:
 
 
 class Hopeless:
-    """Counts failures until the first success: says when a load makes no sense."""
+    """Counts failures in a row: says when a load makes no sense any more."""
 
     def __init__(self, workers: int) -> None:
-        self._left = max(20, HOPELESS * workers)
+        self._first = max(20, HOPELESS * workers)
+        self._later = max(100, 2 * HOPELESS * workers)
+        self._row = 0
         self._alive = False
 
     def saw(self, outcome: Outcome) -> None:
         """Take note of how a request ended."""
+        self._row = 0 if outcome.error is None else self._row + 1
         self._alive = self._alive or outcome.error is None
-        self._left -= outcome.error is not None
 
     @property
     def yes(self) -> bool:
         """Whether to give up."""
-        return not self._alive and self._left <= 0
+        return self._row >= (self._later if self._alive else self._first)
 
 
 async def run_closed_loop(
@@ -225,7 +228,12 @@ class WindowPlan:
 
 
 async def run_window(
-    client: Sender, requests: Iterable[LoadRequest], plan: WindowPlan, *, on_end: Ended = ignore
+    client: Sender,
+    requests: Iterable[LoadRequest],
+    plan: WindowPlan,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    on_end: Ended = ignore,
 ) -> list[Outcome]:
     """An endless closed loop through soak, window and tail; what is still under way at the end is cut off.
 
@@ -238,7 +246,9 @@ async def run_window(
         if plan.over:
             client.abort()
 
-    return await run_closed_loop(client, requests, plan.concurrency, plan.phase, stop=lambda: plan.over, on_end=saw)
+    return await run_closed_loop(
+        client, requests, plan.concurrency, plan.phase, stop=lambda: plan.over or stop(), on_end=saw
+    )
 
 
 def steady_window(ends_ns: Iterable[int], concurrency: int) -> Window | None:

@@ -164,7 +164,7 @@ async def _run(
         return None, ""
     if load.requests is None:
         plan = WindowPlan(load.concurrency, load.window_s, load.window_completions)
-        await run_window(client, bodies, plan, on_end=keep)
+        await run_window(client, bodies, plan, stop=stop, on_end=keep)
         return plan.window, "" if plan.window and plan.inside >= plan.completions else _short(plan.window, plan.inside)
     await run_closed_loop(client, bodies, load.concurrency, stop=stop, on_end=keep)
     if load.concurrency < 2:

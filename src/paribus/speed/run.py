@@ -36,12 +36,19 @@ def measure_speed_start(session: Session, planned: PlannedMeasure, catalog: Cata
     """
     scenario, scale = catalog.scenario(planned.id), catalog.scale(str(planned.declared["scale"]))
     load = load_of(planned, session.system, session.engine.sampling_fields, catalog, folder)
-    watch = Watch(gauges=session.gauges, warming_up=session.warming_up, measuring=session.measuring)
+    watch = Watch(
+        gauges=session.gauges,
+        warming_up=session.warming_up,
+        measuring=session.measuring,
+        stop=lambda: not session.alive(),
+    )
     folder.mkdir(parents=True, exist_ok=True)
     with Spool() as spool:
         measured = run(measure(session.endpoint, load, spool, watch))
-        _alive(session, spool, planned)
+        if not session.alive():
+            raise EnvironmentFault(session.death())
         around = around_of(session, planned, scenario=scenario, scale=scale, catalog=catalog, measured=measured)
+        around = with_machine(around, session.load())
         rows, summary = finish(folder, spool, load.prompts, around, tokenizer_of(session.system, catalog))
     record = session.record
     record.observed |= observed(rows, summary, load)
@@ -100,14 +107,6 @@ def tokenizer_of(system: System, catalog: Catalog) -> Tokenizer | None:
     name = system.model.tokenizer
     path = catalog.root / name if name else None
     return load_tokenizer(path) if path is not None and path.exists() else None
-
-
-def _alive(session: Session, spool: Spool, planned: PlannedMeasure) -> None:
-    if not session.alive():
-        raise EnvironmentFault(
-            f"the engine ended while {planned.measure} was measured, after {len(spool)} requests; "
-            f"the end of its log: {session.log}"
-        )
 
 
 def around_of(

@@ -1,0 +1,244 @@
+"""`paribus speed`: measure an endpoint, or a job of the plan."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from paribus.catalog import Catalog, PromptLine, read_prompts
+from paribus.cli._planning import read_plan
+from paribus.cli._speed_view import Progress, table
+from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
+from paribus.engines import run_job
+from paribus.speed.adhoc import Asked, measure_endpoint
+from paribus.speed.run import measure_speed_start
+from paribus.speed.summary import SpeedSummary
+from paribus.speed.tokenizer import load_tokenizer
+from paribus.wire import Endpoint, payload
+
+_FILE = click.Path(path_type=Path)
+_WRITTEN = ("summary.json", "requests.parquet", "requests-lite.parquet", "conditions.json", "manifest.json")
+DEFAULT_SCENARIO = "c1-long"
+DEFAULT_CAP = 1024
+
+
+@click.command()
+@click.option("--base-url", metavar="URL", help="Server to measure, up to and with /v1.")
+@click.option("--model", metavar="NAME", help="Model's name, as the server knows it.")
+@click.option("--out", type=_FILE, metavar="DIR", help="Folder for the results; nothing in it is overwritten.")
+@click.option("--api", type=click.Choice(["chat", "completions"]), default="chat", show_default=True)
+@click.option("--prompts", type=_FILE, metavar="FILE.jsonl", help="Prompts (default: the shipped long ones).")
+@click.option("--concurrency", type=click.IntRange(1, 4096), default=1, show_default=True, help="Requests at once.")
+@click.option("--requests", type=click.IntRange(1), help="Requests to measure (default: each prompt once).")
+@click.option("--max-tokens", type=click.IntRange(1), default=DEFAULT_CAP, show_default=True, help="Token cap.")
+@click.option("--warmup", type=click.IntRange(0), help="Warm-up requests (default: max(4, concurrency); 0: none).")
+@click.option("--warmup-prompts", type=_FILE, metavar="FILE", help="Their prompts (default: the tuning prompts).")
+@click.option("--temperature", type=click.FloatRange(0), help="Sent only when given.")
+@click.option("--top-p", type=click.FloatRange(0, 1), help="Sent only when given.")
+@click.option("--extra-body", metavar="JSON", help="Fields to add to each request; null takes one out.")
+@click.option("--tokenizer", type=_FILE, metavar="PATH", help="The model's tokenizer.json: checks the server's counts.")
+@click.option("--api-key-env", metavar="VAR", help="Environment variable that holds the API key.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--job", metavar="ID", help="Run one job of a plan instead: a server started from the catalog.")
+@click.option("--plan", type=_FILE, default=Path("build/plan.json"), show_default=True, help="The plan of --job.")
+@click.pass_context
+def command(context: click.Context, /, **options: Any) -> None:
+    """Measure how fast a server writes: any OpenAI-compatible endpoint, or one job of a plan.
+
+    \b
+    Prompts are JSON lines with id, messages or prompt, and if wanted max_tokens and check:
+      {"id": "haiku", "prompt": "Write a haiku about a lighthouse.", "max_tokens": 64}
+
+    Every request begins with a line of its own, so that no prefix cache can help. DIR gets summary.json, the raw
+    answers with the arrival of every read (requests.parquet), a row a request (requests-lite.parquet) and what was
+    asked (conditions.json). The API key comes from the environment only.
+
+    \b
+    Examples:
+      paribus speed --base-url http://127.0.0.1:8000/v1 --model my-model --out out/first
+      paribus speed --base-url http://127.0.0.1:8000/v1 --model my-model --out out/sixteen \\
+          --concurrency 16 --requests 96 --max-tokens 512
+      paribus speed --base-url https://api.example.com/v1 --model big --api-key-env EXAMPLE_KEY \\
+          --prompts mine.jsonl --temperature 0.7 --out out/mine --json
+      paribus speed --job rabcdefghij-1
+
+    Exit codes: 0 measured, 1 nothing was answered, 2 wrong usage, 3 the machine lacks something, 130 interrupted.
+    """
+    if options["job"] is not None:
+        _job(context, options["job"], options["plan"])
+        return
+    missing = [f"--{name.replace('_', '-')}" for name in ("base_url", "model", "out") if options[name] is None]
+    if missing:
+        raise UsageError(f"give {', '.join(missing)} to measure an endpoint, or --job to run a job of the plan")
+    context.exit(_endpoint(Options(**{k: v for k, v in options.items() if k not in ("job", "plan")})))
+
+
+def _job(context: click.Context, job: str, plan_file: Path) -> None:
+    """Run one job of the plan with the server it describes."""
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in context.params
+        if name not in ("job", "plan") and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise UsageError(f"--job takes everything from the plan: leave out {', '.join(given)}")
+    plan = read_plan(plan_file)
+    folder = plan_file.resolve().parent
+    root = folder.parent if folder.name == "build" else folder
+    catalog = Catalog(root)
+    run_job(root, plan, job, lambda session, planned, to: measure_speed_start(session, planned, catalog, to))
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of an endpoint's measurement, as given."""
+
+    base_url: str
+    model: str
+    out: Path
+    api: str
+    prompts: Path | None
+    concurrency: int
+    requests: int | None
+    max_tokens: int
+    warmup: int | None
+    warmup_prompts: Path | None
+    temperature: float | None
+    top_p: float | None
+    extra_body: str | None
+    tokenizer: Path | None
+    api_key_env: str | None
+    as_json: bool
+
+
+def _endpoint(options: Options) -> int:
+    """Measure an endpoint; returns the exit code."""
+    asked = asked_of(options)
+    prepare_folder(options.out)
+    notes = _notes(options, asked)
+    with Progress(asked.requests, asked.warm_up, quiet=options.as_json) as progress:
+        for note in notes:
+            progress.say(note)
+        try:
+            summary, interrupted = measure_endpoint(asked, options.out, progress.on_end)
+        except CheckFailed:
+            _show(options, SpeedSummary.model_validate_json((options.out / "summary.json").read_bytes()), progress)
+            raise
+        _show(options, summary, progress)
+    if interrupted:
+        click.echo(f"interrupted: {options.out} holds the requests that had ended", err=True)
+        return 130
+    return 0
+
+
+def _show(options: Options, summary: SpeedSummary, progress: Progress) -> None:
+    progress.stop()
+    if options.as_json:
+        click.echo(json.dumps(summary.model_dump(by_alias=True, mode="json"), indent=1))
+    else:
+        click.echo(table(summary))
+        click.echo(f"\n{options.out}/summary.json")
+
+
+def _notes(options: Options, asked: Asked) -> list[str]:
+    notes = []
+    if asked.requests > len(asked.prompts):
+        notes.append(f"{asked.requests} requests from {len(asked.prompts)} prompts: prompts come again")
+    if options.prompts is None:
+        notes.append(f"prompts: the {len(asked.prompts)} shipped long ones")
+    return notes
+
+
+def prepare_folder(out: Path) -> None:
+    """Make the folder; refuse one that holds results."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file: give a folder")
+    held = [name for name in _WRITTEN if (out / name).exists()]
+    if held:
+        raise UsageError(f"{out} already holds {held[0]}: give another folder, nothing is overwritten")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / ".writable").touch()
+        (out / ".writable").unlink()
+    except OSError as error:
+        raise EnvironmentFault(f"can't write into {out}: {error.strerror}") from error
+
+
+def asked_of(options: Options) -> Asked:
+    """Options as a measurement. Everything wrong with them is found here, before anything is sent."""
+    endpoint = Endpoint(
+        base_url=options.base_url,
+        model=options.model,
+        api="completions" if options.api == "completions" else "chat",
+        api_key=_key(options.api_key_env),
+        extra_body=_extra(options.extra_body),
+    )
+    endpoint.address()
+    prompts = read_prompts(options.prompts) if options.prompts else _shipped("measured", "--prompts")
+    warm_up = max(4, options.concurrency) if options.warmup is None else options.warmup
+    sampling = {"temperature": options.temperature, "top_p": options.top_p}
+    asked = Asked(
+        endpoint=endpoint,
+        prompts=_unique(prompts),
+        warm_up_prompts=_warm_up_prompts(options) if warm_up else [],
+        requests=options.requests or len(prompts),
+        concurrency=options.concurrency,
+        max_tokens=options.max_tokens,
+        warm_up=warm_up,
+        sampling={name: value for name, value in sampling.items() if value is not None},
+        tokenizer=load_tokenizer(options.tokenizer) if options.tokenizer else None,
+        in_order=options.prompts is not None,
+    )
+    for prompt in (*asked.prompts, *asked.warm_up_prompts):
+        payload(endpoint, prompt, max_tokens=asked.max_tokens, sampling=asked.sampling)
+    return asked
+
+
+def _unique(prompts: list[PromptLine]) -> list[PromptLine]:
+    seen: set[str] = set()
+    for prompt in prompts:
+        if prompt.id in seen:
+            raise UsageError(f"the prompt id {prompt.id!r} comes twice: ids must be unique")
+        seen.add(prompt.id)
+    return prompts
+
+
+def _warm_up_prompts(options: Options) -> list[PromptLine]:
+    return read_prompts(options.warmup_prompts) if options.warmup_prompts else _shipped("tuning", "--warmup-prompts")
+
+
+def _shipped(split: str, option: str) -> list[PromptLine]:
+    """The shipped long prompts of a split, from this clone."""
+    for root in (*(p for p in (Path.cwd(), *Path.cwd().parents)), Path(__file__).resolve().parents[3]):
+        if (root / "tasks" / "speed" / f"{DEFAULT_SCENARIO}.yaml").is_file():
+            catalog = Catalog(root)
+            name = catalog.scenario(DEFAULT_SCENARIO).prompts
+            return [p for p in catalog.prompt_set(name) if p.split == split and p.length == "long"]
+    raise UsageError(f"the shipped prompts are not here: go to a clone of Paribus, or give {option}")
+
+
+def _key(variable: str | None) -> str | None:
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "")
+    if not key:
+        raise UsageError(f"the environment variable {variable} holds no API key")
+    return key
+
+
+def _extra(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"--extra-body is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise UsageError("--extra-body must be a JSON object, such as '{\"chat_template_kwargs\": {...}}'")
+    return value
