@@ -13,13 +13,16 @@ from paribus.conditions import CheckFailed
 from paribus.results.data import RunData, headline_ks, names_of
 from paribus.results.figures import Number
 from paribus.results.gates import Difference, differences
-from paribus.results.paired import paired_difference
+from paribus.results.paired import paired
 from paribus.results.strip import Part, split_strip, strip_of
 from paribus.results.words import BASIS, difference_sentence, number, ratio_sentence
 from paribus.speed.metrics.answer_time import CAPPED
 from paribus.speed.rows import KS, Row
 from paribus.speed.speedup import Speedup, answer_split, largest_k, speedup
 from paribus.speed.statistics import Estimate, ratio_of_batches, ratio_of_starts
+
+FEW = 100
+"""Fewer questions than this are few, and the comparison says so."""
 
 Batches = Callable[[RunData], Sequence[float]]
 """Reads a run's batch means of its window: only where a side has a single start, since it reads the raw file."""
@@ -169,26 +172,25 @@ def _throughput(left: RunData, right: RunData, batches: Batches | None) -> list[
 
 
 def _quality(left: RunData, right: RunData, notes: list[str]) -> list[Number]:
-    found = paired_difference(left, right)
+    found = paired(left, right)
     if found is None:
         return []
-    if found.questions < 100:
-        notes.append(f"{found.questions} questions are few: only large differences could be seen")
-    low, high, detectable = (
-        None if share is None else share * 100 for share in (found.low, found.high, found.detectable)
-    )
+    gap = found.difference
+    if gap.questions < FEW:
+        notes.append(f"{gap.questions} questions are few: only large differences could be seen")
+    low, high, detectable = (None if share is None else share * 100 for share in (gap.low, gap.high, gap.detectable))
     return [
         Number(
             f"difference_{found.score}",
             "Difference in score",
             "points",
             "higher",
-            found.value * 100,
+            gap.value * 100,
             low,
             high,
             "questions" if low is not None else "none",
             headline=True,
-            detail={"questions": found.questions, "detectable": detectable},
+            detail={"questions": gap.questions, "detectable": detectable},
         )
     ]
 

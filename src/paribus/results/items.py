@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,9 @@ def sample_rows(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def grades(data: RunData) -> Mapping[str, list[float]]:
-    """Question to the grades of its repeats (an unanswered one counts 0)."""
-    table: dict[str, list[float]] = defaultdict(list)
-    for folder in data.folders:
-        for row in sample_rows(folder):
-            table[row["item"]].append(grade(row))
-    return table
+def grades(data: RunData) -> list[tuple[str, float]]:
+    """(question, grade) of every answer; an unanswered one counts 0."""
+    return [(row["item"], grade(row)) for folder in data.folders for row in sample_rows(folder)]
 
 
 def grade(row: Mapping[str, Any]) -> float:
