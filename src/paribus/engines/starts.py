@@ -125,7 +125,6 @@ def manifest_of(folder: StartFolder, measured: Measured) -> Manifest:
     record = measured.record
     spent = record.warm_up + record.measuring
     return Manifest(
-        schema=1,
         kind="quality" if folder.kind == "quality" else "speed",
         path=folder.relative,
         start=folder.number,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from pathlib import Path
 
 from paribus.conditions import EnvironmentFault, UsageError, is_slug
@@ -44,8 +45,11 @@ def _make(path: Path) -> str:
     label = "m-" + "".join(secrets.choice(_LETTERS) for _ in range(6))
     with disk_faults(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".machine-label.{os.getpid()}")
-        draft.write_text(label + "\n", encoding="ascii")
+        handle, name = tempfile.mkstemp(prefix=".machine-label.", dir=path.parent)
+        draft = Path(name)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(label + "\n")
+            os.fchmod(file.fileno(), 0o644)
         try:
             os.link(draft, path)
         except FileExistsError:

@@ -22,7 +22,7 @@ from paribus.conditions import UsageError
 from paribus.machine import guard
 
 VARIABLE = "PARIBUS_WORKFLOW_PID"
-LAST_RESORT_S = 4.5
+LAST_RESORT_S = 4.0
 """A job that can't clean up in this time takes its processes down and ends."""
 _POLL_S = 0.5
 

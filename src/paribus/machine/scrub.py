@@ -90,6 +90,8 @@ def _own_address(text: str) -> bool:
 
 def _address(match: re.Match[str]) -> str:
     text = match.group().split("%")[0]
+    if not any(letter.isdigit() for letter in text):
+        return match.group()  # `a::b` is a name in C++ before it is an address
     try:
         return match.group() if _own_address(text) else "<address>"
     except ValueError:
