@@ -33,7 +33,9 @@ class Figure:
     value: float
     low: float | None
     high: float | None
+    basis: str
     coverage: float | None
+    headline: bool
     kind_low: float | None
     kind_high: float | None
     ranked: bool
@@ -99,7 +101,7 @@ class Run:
     def decoder_method(self) -> str:
         """The decoder's method, read from its name: `ngram-simple-n4-m4` is `ngram`."""
         name = str(self.row["decoder"])
-        return "block-diffusion" if name.startswith("block-diffusion") else name.split("-")[0]
+        return "block-diffusion" if name.startswith("block-diffusion") else name.split("-", maxsplit=1)[0]
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,8 @@ class Content:
     meta: Mapping[str, str]
     runs: Mapping[str, Run]
     races: tuple[Race, ...]
+    pairs: tuple[Row, ...]
+    """Duels: a row a pair, machine and measure, with the two runs that meet."""
     models: Mapping[str, Row]
     tasks: Mapping[str, Row]
     request_digests: Mapping[str, str]
@@ -157,7 +161,7 @@ class Content:
 
     def requests_of(self, run_id: str) -> list[Row]:
         """The measured requests of one run, in order."""
-        query = 'SELECT * FROM requests WHERE run_id = ? ORDER BY start, "index"'
+        query = 'SELECT * FROM requests WHERE run_id = ? AND counted ORDER BY start, "index"'
         return _rows(self._connection.execute(query, [run_id]))
 
     def close(self) -> None:
@@ -192,6 +196,7 @@ def _read(database: Path, connection: duckdb.DuckDBPyConnection) -> Content:
         meta=meta,
         runs=runs,
         races=_races(tables["races"]),
+        pairs=tuple(tables["pairs"]),
         models={str(row["model"]): row for row in tables["models"]},
         tasks={str(row["id"]): row for row in tables["tasks"]},
         request_digests=_digests(connection),
@@ -217,7 +222,7 @@ def _by_run(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def _digests(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    query = "SELECT run_id, md5(string_agg(r::VARCHAR, chr(10) ORDER BY r.start, r.\"index\")) FROM requests r GROUP BY 1"
+    query = 'SELECT run_id, md5(string_agg(r::VARCHAR, chr(10) ORDER BY r.start, r."index")) FROM requests r GROUP BY 1'
     return {str(run): str(digest) for run, digest in connection.execute(query).fetchall()}
 
 

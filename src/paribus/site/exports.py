@@ -23,10 +23,12 @@ class DataFile:
 def data_files(database: Path) -> list[DataFile]:
     """The files that exist: the database first, then each exported table as Parquet and CSV."""
     candidates = [(database.name, database)]
-    candidates += [(f"{table}.{kind}", database.parent / "data" / f"{table}.{kind}") for table in EXPORTS for kind in ("parquet", "csv")]
-    return [
-        DataFile(name, path, path.stat().st_size, *_load(name)) for name, path in candidates if path.is_file()
+    candidates += [
+        (f"{table}.{kind}", database.parent / "data" / f"{table}.{kind}")
+        for table in EXPORTS
+        for kind in ("parquet", "csv")
     ]
+    return [DataFile(name, path, path.stat().st_size, *_load(name)) for name, path in candidates if path.is_file()]
 
 
 def _load(name: str) -> tuple[str, str]:

@@ -9,7 +9,9 @@ from typing import Any
 from markupsafe import Markup, escape
 
 # Characters that XML can't hold, and those that reorder or hide the text around them.
-_HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
+_HARMFUL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
+)
 
 
 def clean(value: Any) -> Any:

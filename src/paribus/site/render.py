@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
 from paribus import __version__
 from paribus.catalog import Catalog
-from paribus.conditions import EnvironmentFault, UsageError, hash12
+from paribus.conditions import EnvironmentFault, UsageError
 from paribus.site import words
 from paribus.site.charts import Chart, inline_mark
 from paribus.site.content import read_content
@@ -77,7 +77,7 @@ class _Writer:
     def page(self, page: Page, site: Site) -> None:
         if page.path in self.ledger:
             raise UsageError(f"two pages of the site want to be {page.path}: ids in the database clash")
-        key = hash12([self.code, site.edition, _plain(page.inputs)]) if page.inputs is not None else ""
+        key = _key([self.code, site.edition, page.inputs]) if page.inputs is not None else ""
         known = self.previous.get(page.path)
         if key and known and known["key"] == key and all((self.out / name).is_file() for name in known["files"]):
             self.ledger[page.path] = known
@@ -132,9 +132,9 @@ def _environment(templates: Path) -> Environment:
     return environment
 
 
-def _plain(value: Any) -> Any:
-    """Inputs as JSON that can be hashed: what JSON lacks becomes text."""
-    return json.loads(json.dumps(value, default=str, sort_keys=True).replace("NaN", "null").replace("Infinity", "null"))
+def _key(inputs: Any) -> str:
+    """A digest of a page's inputs; what JSON lacks becomes text."""
+    return hashlib.sha256(json.dumps(inputs, default=str, sort_keys=True).encode()).hexdigest()
 
 
 def _code_digest(folder: Path) -> str:

@@ -1,0 +1,121 @@
+"""Which number leads: for a scenario, for a run, for a duel; and how runs rank by it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from paribus.site.content import Content, Figure, Run
+
+_TIME = re.compile(r"time_to_(\d+)")
+FALLBACKS = ("output_speed_standard", "throughput", "output_speed")
+"""What leads where no figure is marked as the headline."""
+
+
+def lead_metric(runs: Sequence[Run]) -> str | None:
+    """The metric that leads a board of these runs: the one that most of them are headed by."""
+    heads = Counter(m for run in runs for m, figure in run.figures.items() if figure.headline)
+    if heads:
+        return min(heads, key=lambda m: (-heads[m], m))
+    held = Counter(m for run in runs for m in run.figures if m in FALLBACKS)
+    return min(held, key=lambda m: (-held[m], FALLBACKS.index(m)), default=None)
+
+
+def shared_time(runs: Sequence[Run]) -> str | None:
+    """The `time_to_k` that stands beside it: the largest k up to 300 that the most runs reach."""
+    held = Counter(m for run in runs for m in run.figures if 1 < (_k(m) or 0) <= 300)
+    return min(held, key=lambda m: (-held[m], -(_k(m) or 0)), default=None)
+
+
+def _k(metric: str) -> int | None:
+    match = _TIME.fullmatch(metric)
+    return int(match.group(1)) if match else None
+
+
+def lead_figure(run: Run) -> Figure | None:
+    """The number a run's own page leads with."""
+    metric = lead_metric([run])
+    return run.figures[metric] if metric is not None else None
+
+
+def speedup_of(run: Run, other: Run) -> Figure | None:
+    """The ratio that says how many times as fast a run is as another: of the same amount of text where it can be said."""
+    found = [f for f in run.ratios if f.other_run_id == other.id and f.unit == "x"]
+    return min(found, key=_ratio_rank, default=None)
+
+
+def _ratio_rank(figure: Figure) -> tuple[bool, bool, str]:
+    """The comparison's own headline first, then ratios with an interval."""
+    return (not figure.headline, figure.low is None, figure.metric)
+
+
+def plain_of(run: Run, runs: Sequence[Run]) -> Run | None:
+    """The plain run that a run is compared with: same stack, machine, measure and origin; not itself."""
+    same = ("stack", "hardware", "machine", "measure", "demo")
+    if run.decoder_method == "plain":
+        return None
+    return next(
+        (r for r in runs if r.decoder_method == "plain" and all(r.row[key] == run.row[key] for key in same)), None
+    )
+
+
+def ratio_to_plain(run: Run, runs: Sequence[Run]) -> Figure | None:
+    """How many times as fast a run is as plain decoding of the same stack, where that was computed."""
+    plain = plain_of(run, runs)
+    return speedup_of(run, plain) if plain is not None else None
+
+
+def best_ratio(runs: Sequence[Run]) -> tuple[Run, Run, Figure] | None:
+    """The board's most telling ratio: speculation beside plain decoding; published before demo, largest first."""
+    found = []
+    for run in runs:
+        plain = plain_of(run, runs)
+        figure = ratio_to_plain(run, runs)
+        if plain is not None and figure is not None:
+            found.append((run, plain, figure))
+    return min(found, key=lambda t: (t[0].demo, not t[2].ranked, -t[2].value, t[0].id), default=None)
+
+
+def ranks(runs: Sequence[Run], metric: str) -> dict[str, str]:
+    """Ranks as intervals: from 1 + how many are clearly better to N - how many are clearly worse.
+
+    Only runs that may be ranked, aren't preliminary and have an interval take part. "Clearly": intervals apart.
+    """
+    figures = {
+        run.id: run.figures[metric] for run in runs if metric in run.figures and run.ranked and not run.preliminary
+    }
+    bounds = {
+        name: (f.low, f.high) if f.better == "higher" else (-f.high, -f.low)
+        for name, f in figures.items()
+        if f.ranked and f.low is not None and f.high is not None
+    }
+    found = {}
+    for name, (low, high) in bounds.items():
+        first = 1 + sum(other_low > high for other_low, _ in bounds.values())
+        last = len(bounds) - sum(other_high < low for _, other_high in bounds.values())
+        found[name] = f"{first}" if first == last else f"{first} to {last}"
+    return found
+
+
+def ordered(runs: Sequence[Run], metric: str | None) -> list[Run]:
+    """Runs by their leading number, best first; those without it last; ranked before unranked."""
+
+    def key(run: Run) -> tuple[bool, bool, float, str]:
+        figure = run.figures.get(metric or "")
+        if figure is None:
+            return (not run.ranked, True, 0.0, run.id)
+        return (not run.ranked, False, -figure.value if figure.better == "higher" else figure.value, run.id)
+
+    return sorted(runs, key=key)
+
+
+def board_runs(content: Content, hardware: str, scenario: str) -> list[Run]:
+    """Runs of one card and one scenario, at the served sampling."""
+    return [
+        run
+        for run in content.speed_runs
+        if run.row["hardware"] == hardware
+        and run.row["scenario_or_task"] == scenario
+        and run.row["sampling"] in (None, "served")
+    ]

@@ -1,0 +1,122 @@
+"""A race's page: every candidate that was tried, and what was not tried and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from paribus.results.strip import split_strip, strip_of
+from paribus.site import words
+from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
+from paribus.site.content import Race, Row
+from paribus.site.page import Page, Site, View, board_path, race_id, race_path, run_path
+from paribus.site.pages.names import CPU_TRACK, METHODS, scenario_title
+
+
+def pages(site: Site) -> Iterator[Page]:
+    """A page for every race."""
+    for race in site.content.races:
+
+        def view(race: Race = race) -> View:
+            return _view(site, race)
+
+        yield Page(race_path(race), "race.html", view)
+
+
+def method_of(decoder: str) -> str:
+    """A decoder's method, from its name."""
+    return "block-diffusion" if decoder.startswith("block-diffusion") else decoder.split("-", maxsplit=1)[0]
+
+
+def _view(site: Site, race: Race) -> View:
+    first = race.first
+    runs = [site.content.runs[c["run_id"]] for c in race.tried if c["run_id"] in site.content.runs]
+    shared, _ = split_strip([strip_of(run.summary) for run in runs])
+    chart = race_chart(site, race, "../")
+    scenario = site.catalog.scenarios.get(str(first["scenario"]))
+    values = {
+        "race": race,
+        "first": first,
+        "title": scenario_title(site, str(first["scenario"])),
+        "stack": site.model_title(str(first["stack"]).split("--")[0]),
+        "sentence": race_sentence(race),
+        "strip": [part for part in shared if part.name not in ("decoder", "flags")],
+        "chart": chart,
+        "rows": [_row(site, c) for c in race.candidates],
+        "picks": [(s, board_path(str(first["hardware"]), s)) for s in (scenario.picks_for if scenario else [])],
+        "demo": bool(first["demo"]),
+        "note": CPU_TRACK if first["hardware"] == "cpu" else "",
+    }
+    return View(values, (chart,) if chart else ())
+
+
+def race_sentence(race: Race) -> str:
+    """Who won, of how many, and what was not tried."""
+    tried, rest = race.tried, race.not_tried
+    winner = next((c for c in race.candidates if c["winner"]), None)
+    speculative = [c for c in tried if method_of(str(c["decoder"])) != "plain"]
+    if winner is None or winner["value"] is None:
+        return "No candidate of this race has a result."
+    number = words.shown(winner["value"], winner["low"], winner["high"], str(winner["unit"] or ""))
+    said = f"Best of {words.spelled(len(speculative))} tried: {winner['decoder']}, {number}."
+    plain = next((c for c in tried if method_of(str(c["decoder"])) == "plain"), None)
+    if plain is not None and plain is not winner:
+        other = words.shown(plain["value"], plain["low"], plain["high"], str(plain["unit"] or ""))
+        said += f" Plain decoding: {other}."
+    if winner["plain_is_faster"]:
+        said += " Plain decoding was faster than every speculative candidate."
+    if rest:
+        said += f" {words.opening(words.spelled(len(rest)))} not tried."
+    return said
+
+
+def race_chart(site: Site, race: Race, base: str) -> Chart | None:
+    """All candidates with a result, best first."""
+    tried = [c for c in race.tried]
+    if not tried:
+        return None
+    lower = str(race.first["unit"]) in ("ms", "s")
+    tried.sort(key=lambda c: c["value"] if lower else -c["value"])
+    unit = "s" if race.first["unit"] == "ms" else str(race.first["unit"] or "")
+    dots = tuple(_dot(site, c, base) for c in tried)
+    title = f"Race between decoders: {str(race.first['metric']).replace('_', ' ')}"
+    return Chart(
+        name=f"race-{race_id(race)}",
+        title=title,
+        summary=f"{title}. " + "; ".join(f"{d.label} {d.printed}" for d in dots),
+        axis=", ".join(
+            [words.shown(1, unit=unit).unit, "less is better" if lower else "more is better", "95% intervals"]
+        ),
+        unit=unit,
+        groups=(Group("", dots),),
+    )
+
+
+def _dot(site: Site, candidate: Row, base: str) -> Dot:
+    scale, unit = (0.001, "s") if candidate["unit"] == "ms" else (1.0, str(candidate["unit"] or ""))
+    value, low, high = (None if candidate[k] is None else candidate[k] * scale for k in ("value", "low", "high"))
+    known = candidate["run_id"] in site.content.runs
+    return Dot(
+        label=str(candidate["decoder"]) + (" · best speculation" if candidate["winner"] else ""),
+        shape=shape_of(method_of(str(candidate["decoder"]))),
+        value=value,
+        low=low,
+        high=high,
+        printed=str(words.shown(value, low, high, unit)),
+        href=base + run_path(str(candidate["run_id"])) if known else None,
+    )
+
+
+def _row(site: Site, candidate: Row) -> dict[str, object]:
+    method = method_of(str(candidate["decoder"]))
+    run = site.content.runs.get(str(candidate["run_id"]))
+    return {
+        "decoder": candidate["decoder"],
+        "mark": inline_mark(shape_of(method)),
+        "method": METHODS.get(method, method),
+        "number": words.shown(candidate["value"], candidate["low"], candidate["high"], str(candidate["unit"] or "")),
+        "acceptance": "–" if candidate["acceptance_length"] is None else words.fixed(candidate["acceptance_length"], 2),
+        "winner": bool(candidate["winner"]),
+        "left_out": candidate["left_out"] or "",
+        "flags": ", ".join(flag.id for flag in run.flags) if run is not None else "",
+        "href": run_path(run.id) if run is not None else None,
+    }

@@ -1,0 +1,383 @@
+"""A run's page: the number, its sentence, its conditions, then what a sceptic asks, in order."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paribus.conditions import CONDITIONS, FLAGS, Flag
+from paribus.results.strip import strip_of
+from paribus.site import words
+from paribus.site.charts import Chart, Dot, Group, shape_of, thinned
+from paribus.site.content import Figure, Row, Run, parsed
+from paribus.site.page import Page, Site, View, board_path, race_path, run_path
+from paribus.site.pages.headline import lead_figure
+from paribus.site.pages.names import CPU_TRACK, run_words, scenario_title
+
+MACHINE_FLAGS = (
+    "busy",
+    "throttled",
+    "client_bound",
+    "late",
+    "energy_disagrees",
+    "not_stationary",
+    "short_window",
+    "admits",
+)
+ANSWER_FLAGS = (
+    "failures",
+    "degenerate",
+    "capped",
+    "cached",
+    "cached_answers",
+    "usage_mismatch",
+    "usage_missing",
+    "hidden_tokens",
+    "no_done",
+    "revised",
+    "synthetic",
+    "counters_disagree",
+    "sampler_mismatch",
+    "sampler_unverified",
+    "possibly_seen",
+)
+"""Which question each flag answers; all others say what was left out."""
+
+TRUST = {
+    "self_reported": "Self-reported: nobody else has re-run or re-scored it.",
+    "audited": "Audited: a maintainer re-ran or re-scored it.",
+    "reproduced": "Reproduced: an independent party measured the same at full scale.",
+    "disputed": "Disputed: another party measured something else; both numbers are shown.",
+    "unresolved": "Unresolved: another party's number neither agrees nor disagrees clearly.",
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of a list of facts."""
+
+    label: str
+    value: str
+
+
+@dataclass(frozen=True)
+class StartFacts:
+    """One start: when, where its time went, and its files."""
+
+    number: int
+    when: str
+    seconds: tuple[tuple[str, str], ...]
+    files: tuple[Row, ...]
+
+
+def pages(site: Site) -> Iterator[Page]:
+    """A page for every run, candidates of races and superseded runs too."""
+    for run in site.content.runs.values():
+
+        def view(run: Run = run) -> View:
+            return _view(site, run)
+
+        yield Page(run_path(run.id), "run.html", view, inputs_of(site, run))
+
+
+def inputs_of(site: Site, run: Run) -> Any:
+    """All that decides a run's page."""
+    others = {
+        f.other_run_id: site.content.runs[f.other_run_id].row for f in run.ratios if f.other_run_id in site.content.runs
+    }
+    races = [race.verdict for race in _races(site, run)]
+    scenario = scenario_title(site, str(run.row["scenario_or_task"]))
+    title = site.model_title(str(run.row["model"]))
+    digest = site.content.request_digests.get(run.id)
+    return [dataclasses.asdict(run) | {"summary": None}, digest, others, races, scenario, title]
+
+
+def _view(site: Site, run: Run) -> View:
+    lead = lead_figure(run)
+    requests = site.content.requests_of(run.id)
+    charts = tuple(c for c in (_spread(run, requests), _starts(run, lead)) if c is not None)
+    values = {
+        "run": run,
+        "row": run.row,
+        "title": site.model_title(str(run.row["model"])),
+        "measure": _measure_title(site, run),
+        "decoder": run_words(run),
+        "lead": lead,
+        "number": _number(lead),
+        "strip": strip_of(run.summary),
+        "trust": TRUST.get(str(run.row["trust"]), str(run.row["trust"])),
+        "machine": _observed(run),
+        "differing": _differing(run),
+        "machine_flags": flags_among(run, MACHINE_FLAGS),
+        "load": _load(run),
+        "answer_flags": flags_among(run, ANSWER_FLAGS),
+        "answers": _answers(run),
+        "spread": charts[0] if charts and charts[0].name.endswith("-requests") else None,
+        "by_start": next((c for c in charts if c.name.endswith("-starts")), None),
+        "kinds": [_kind(k) for k in run.kinds],
+        "left_out_flags": [f for f in run.flags if f.id not in (*MACHINE_FLAGS, *ANSWER_FLAGS)],
+        "left_out": _left_out(run),
+        "command": _command(run),
+        "figures": [_listed(f, site) for f in (*run.figures.values(), *run.ratios)],
+        "scores": [(s, words.shown(s.value, s.low, s.high, "share")) for s in run.scores],
+        "starts": [_start(s) for s in run.starts],
+        "board": board_path(str(run.row["hardware"]), str(run.row["scenario_or_task"]))
+        if run.row["kind"] == "speed"
+        else None,
+        "races": [(r, race_path(r)) for r in _races(site, run)],
+        "note": CPU_TRACK if run.row["hardware"] == "cpu" else "",
+        "flag_kinds": FLAGS,
+    }
+    return View(values, charts)
+
+
+def _measure_title(site: Site, run: Run) -> str:
+    name = str(run.row["scenario_or_task"])
+    task = site.tasks.get(name)
+    return task.title if task is not None else scenario_title(site, name)
+
+
+def _number(figure: Figure | None) -> words.Shown:
+    if figure is None:
+        return words.shown(None)
+    return words.shown(figure.value, figure.low, figure.high, figure.unit)
+
+
+def _listed(figure: Figure, site: Site) -> dict[str, Any]:
+    other = site.content.runs.get(figure.other_run_id or "")
+    return {"figure": figure, "number": _number(figure), "other": other}
+
+
+def _races(site: Site, run: Run) -> list[Any]:
+    return [race for race in site.content.races if any(c["run_id"] == run.id for c in race.candidates)]
+
+
+def flags_among(run: Run, names: Sequence[str]) -> list[Flag]:
+    """The run's flags of those names."""
+    return [flag for flag in run.flags if flag.id in names]
+
+
+def _observed(run: Run) -> list[Fact]:
+    """Conditions read from the machine and the engine, in the registry's order, then what isn't in it."""
+    found = run.summary.observed
+    known = [name for name, c in CONDITIONS.items() if c.how == "observed" and name in found]
+    rest = sorted(name for name in found if name not in known)
+    facts = [Fact(CONDITIONS[n].label, _value(found[n], CONDITIONS[n].unit)) for n in known]
+    return facts + [Fact(name.replace("_", " "), _value(found[name])) for name in rest]
+
+
+def _differing(run: Run) -> list[Fact]:
+    """Observed conditions that differed between starts."""
+    names: dict[str, set[str]] = {}
+    for start in run.starts:
+        for name, value in parsed(start["observed"]).items():
+            names.setdefault(name, set()).add(_value(value))
+    skip = ("started_at",)
+    return [
+        Fact(n.replace("_", " "), ", ".join(sorted(v)))
+        for n, v in sorted(names.items())
+        if len(v) > 1 and n not in skip
+    ]
+
+
+def _value(value: Any, unit: str = "") -> str:
+    if value is None or value == "" or value == {} or value == []:
+        return "not disclosed"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        text = f"{value:,.6g}"
+    elif isinstance(value, int):
+        text = f"{value:,}"
+    elif isinstance(value, Mapping):
+        text = ", ".join(f"{key} {_value(item)}" for key, item in sorted(value.items()))
+    elif isinstance(value, (list, tuple)):
+        text = ", ".join(_value(item) for item in value)
+    else:
+        text = str(value)
+    return f"{text} {unit}".strip()
+
+
+def _load(run: Run) -> list[Fact]:
+    """The load generator's own lag, and how punctual it was."""
+    speed = run.summary.speed
+    if speed is None:
+        return []
+    found = [
+        ("the load generator's scheduling lag, 99th percentile", speed.client.lag_ms_p99, "ms"),
+        ("requests left late by, 99th percentile", speed.late_ms.p99, "ms"),
+        ("time to connect, 99th percentile", speed.connect_ms.p99, "ms"),
+    ]
+    facts = [Fact(label, str(words.shown(value, unit=unit))) for label, value, unit in found if value is not None]
+    if speed.client.cpu_share is not None:
+        facts.append(
+            Fact("the load generator's share of one CPU", str(words.shown(speed.client.cpu_share, unit="share")))
+        )
+    facts.append(Fact("requests seen at once", f"{speed.concurrency_seen:,}"))
+    return facts
+
+
+def _answers(run: Run) -> list[Fact]:
+    """How the requests ended, and whether what could be verified was right."""
+    speed, quality = run.summary.speed, run.summary.quality
+    if speed is not None:
+        c = speed.requests
+        facts = [
+            ("answered", c.ok),
+            ("failed", c.failed),
+            ("cut off by a broken connection", c.cut),
+            ("ended by the token cap", c.capped),
+            ("empty", c.unanswered),
+            ("loops", c.degenerate),
+        ]
+        found = [Fact(label, f"{number:,}") for label, number in facts]
+        right = f"{c.check_passed} of {c.checked}" if c.checked else "none could be verified"
+        tokens = words.shown(speed.tokens.mean, unit="tokens")
+        return [
+            *found,
+            Fact("right, of those that can be verified", right),
+            Fact("mean length", str(tokens)),
+            Fact("tokens counted by", speed.tokens_method),
+        ]
+    if quality is not None:
+        return [
+            Fact("questions", f"{quality.items:,}"),
+            Fact("repeats of each", f"{quality.repeats:,}"),
+            Fact("answered", f"{quality.answered:,}"),
+            Fact("failed", f"{quality.failed:,}"),
+            Fact(f"ended by the cap of {quality.cap:,} tokens", f"{quality.capped:,}"),
+            Fact("scorer", quality.scorer),
+            Fact("mean length", str(words.shown(quality.account.answer_tokens, unit="tokens"))),
+        ]
+    return []
+
+
+def _spread(run: Run, requests: Sequence[Row]) -> Chart | None:
+    """Every request as a dot, a line a kind of text: time to the whole answer as received."""
+    by_kind: dict[str, list[float]] = {}
+    for request in requests:
+        if request["ok"] and request["e2e_ms"] is not None:
+            by_kind.setdefault(str(request["kind"] or "prompts"), []).append(request["e2e_ms"] / 1000)
+    if not by_kind:
+        return None
+    every = [v for values in by_kind.values() for v in values]
+    log = min(every) > 0 and max(every) / min(every) > 20
+    dots = tuple(
+        Dot(
+            label=kind,
+            shape=shape_of(run.decoder_method),
+            value=statistics.median(values),
+            printed=f"median {words.shown(statistics.median(values), unit='s')} · n = {len(values)}",
+            points=thinned(values),
+        )
+        for kind, values in sorted(by_kind.items())
+    )
+    thin = any(len(v) > 120 for v in by_kind.values())
+    return Chart(
+        name=f"run-{run.id}-requests",
+        title="Seconds from sending a request to its last text",
+        summary="Each small dot is one request, the large mark is the median: "
+        + "; ".join(f"{d.label} {d.printed}" for d in dots),
+        axis="s; small dots: single requests" + (" (120 of each kind, evenly by rank)" if thin else ""),
+        unit="s",
+        groups=(Group("", dots),),
+        log=log,
+    )
+
+
+def _starts(run: Run, lead: Figure | None) -> Chart | None:
+    """The leading number of every start, where there is more than one."""
+    if lead is None or len(run.starts) < 2:
+        return None
+    dots = []
+    for start in run.starts:
+        value = _start_value(parsed(start["summary"]), lead.metric)
+        if value is None:
+            return None
+        scale, unit = (0.001, "s") if lead.unit == "ms" else (1.0, lead.unit)
+        printed = str(words.shown(value * scale, unit=unit))
+        dots.append(Dot(f"start {start['start']}", shape_of(run.decoder_method), value * scale, printed=printed))
+    return Chart(
+        name=f"run-{run.id}-starts",
+        title=f"{lead.title}, start by start",
+        summary="; ".join(f"{d.label} {d.printed}" for d in dots),
+        axis="s" if lead.unit == "ms" else words.shown(1, unit=lead.unit).unit,
+        unit="s" if lead.unit == "ms" else lead.unit,
+        groups=(Group("", tuple(dots)),),
+    )
+
+
+def _start_value(summary: Mapping[str, Any], metric: str) -> float | None:
+    """A metric in a start's own summary."""
+    found: Any = summary.get(metric)
+    if metric.startswith("time_to_"):
+        found = ((summary.get("time_to_k_ms") or {}).get(metric.removeprefix("time_to_")) or {}).get("mean")
+    if isinstance(found, Mapping):
+        found = found.get("value")
+    return float(found) if isinstance(found, (int, float)) else None
+
+
+def _kind(row: Row) -> dict[str, str]:
+    def ms(value: float | None) -> str:
+        return "–" if value is None else words.shown(value / 1000, unit="s").value
+
+    checked = f"{row['check_passed']} of {row['checked']}" if row["checked"] else "–"
+    speed = "–" if row["output_speed"] is None else words.shown(row["output_speed"]).value
+    length = "–" if row["standard_tokens_mean"] is None else words.fixed(row["standard_tokens_mean"], 0)
+    times = {f"t{k}": ms(row[f"time_to_{k}_ms"]) for k in (32, 100, 300, 800)}
+    return {
+        "kind": str(row["kind"]),
+        "ok": str(row["ok"]),
+        "speed": speed,
+        "length": length,
+        "checked": checked,
+        **times,
+    }
+
+
+def _left_out(run: Run) -> list[str]:
+    """What this run does not say: withheld metrics and conditions that nobody disclosed."""
+    said = []
+    speed = run.summary.speed
+    if speed is not None:
+        reach = [k for k, v in speed.time_to_k_ms.items() if v is None]
+        if reach:
+            said.append(
+                f"Time to token {words.listed(sorted(reach, key=int))}: under half of the requests got that far."
+            )
+        withheld = [(speed.decode_speed.value, "Decode speed: under 90% of the answers came in two or more arrivals.")]
+        if (run.requests or 1) > 1:
+            withheld.append((speed.throughput.value, "Throughput: no steady window."))
+        withheld.append((speed.energy_j, "Energy: no counter could be read."))
+        said += [text for value, text in withheld if value is None]
+    conditions = run.summary.conditions
+    unknown = [
+        c.label
+        for n, c in CONDITIONS.items()
+        if c.strip and c.gates == "always" and n in conditions and conditions[n] is None
+    ]
+    if unknown:
+        said.append(f"Not disclosed or not readable: {words.listed(unknown)}.")
+    if run.row["superseded_by"]:
+        said.append(f"This run was replaced by {run.row['superseded_by']}; it stays readable and is not ranked.")
+    return said
+
+
+def _command(run: Run) -> list[str]:
+    row = run.row
+    folder = "build/demo-results" if run.demo else "results"
+    measure = row["scenario_or_task"]
+    return [
+        f"snakemake --profile {row['hardware']} --config systems={row['system']} measures={measure} scale={row['scale']}",
+        f"paribus check {folder}/{row['run']}",
+    ]
+
+
+def _start(row: Row) -> StartFacts:
+    phases = (("engine", "engine_start_s"), ("warm-up", "warm_up_s"), ("measuring", "measuring_s"), ("rest", "rest_s"))
+    seconds = tuple((name, words.fixed(row[key], 1)) for name, key in phases if row[key] is not None)
+    files = parsed(row["files"]) or []
+    return StartFacts(int(row["start"]), str(row["started_at"] or ""), seconds, tuple(files))
