@@ -25,7 +25,10 @@ class JsonSchemaParameters(Spec):
     @field_validator("json_schema")
     @classmethod
     def _safe(cls, schema: dict[str, Any]) -> dict[str, Any]:
-        jsonschema.Draft202012Validator.check_schema(schema)
+        try:
+            jsonschema.Draft202012Validator.check_schema(schema)
+        except jsonschema.SchemaError as error:
+            raise ValueError(f"not a JSON Schema: {error.message[:200]}") from error
         _refuse_unsafe(schema)
         return schema
 

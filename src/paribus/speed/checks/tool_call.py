@@ -12,7 +12,10 @@ from paribus.speed.checks.text import GivenAnswer
 
 
 class ExpectedCall(Spec):
-    """One call: each argument's value, or `{"any_of": [...]}`; `optional` arguments may be there with any value."""
+    """One call: each argument's value, or a form of it; `optional` arguments may be there with any value.
+
+    Forms: `{"any_of": [...]}`; `{"text": n}`, any text of at least n characters; `{"length": n}`, a list of n parts.
+    """
 
     name: str
     arguments: dict[str, Any] = {}
@@ -22,7 +25,7 @@ class ExpectedCall(Spec):
 class ToolCallParameters(Spec):
     """`calls`: all calls that must be made, no other (none: the answer must be words); `ordered`: in this order."""
 
-    calls: list[ExpectedCall] = Field(max_length=6)
+    calls: list[ExpectedCall] = Field(max_length=40)
     ordered: bool = False
 
 
@@ -77,14 +80,20 @@ def _call(value: Any) -> Call | None:
 
 
 def _all_matched(calls: list[Call], wanted: list[ExpectedCall]) -> bool:
-    """Whether the calls can be paired with the wanted ones, in any order (at most 6 of them)."""
-    if not calls:
-        return True
-    first, rest = calls[0], calls[1:]
-    return any(
-        _fits(first, candidate) and _all_matched(rest, wanted[:index] + wanted[index + 1 :])
-        for index, candidate in enumerate(wanted)
-    )
+    """Whether the calls can be paired with the wanted ones in any order: a matching grown by augmenting paths."""
+    partner: dict[int, int] = {}
+
+    def place(call: int, tried: set[int]) -> bool:
+        for seat, candidate in enumerate(wanted):
+            if seat in tried or not _fits(calls[call], candidate):
+                continue
+            tried.add(seat)
+            if seat not in partner or place(partner[seat], tried):
+                partner[seat] = call
+                return True
+        return False
+
+    return all(place(call, set()) for call in range(len(calls)))
 
 
 def _fits(call: Call, wanted: ExpectedCall) -> bool:
@@ -96,6 +105,12 @@ def _fits(call: Call, wanted: ExpectedCall) -> bool:
 
 
 def _value_fits(value: Any, form: Any) -> bool:
-    if isinstance(form, dict) and form.keys() == {"any_of"}:
-        return any(same(value, one) for one in form["any_of"])
+    if isinstance(form, dict) and len(form) == 1:
+        kind, wanted = next(iter(form.items()))
+        if kind == "any_of" and isinstance(wanted, list):
+            return any(same(value, one) for one in wanted)
+        if kind == "text" and isinstance(wanted, int):
+            return isinstance(value, str) and len(value.strip()) >= wanted
+        if kind == "length" and isinstance(wanted, int):
+            return isinstance(value, list) and len(value) == wanted
     return same(value, form)
