@@ -28,8 +28,8 @@ def stuck():
             pass
 
 with watch_parent(), ProcessTree.start([sys.executable, "-c", "import time; time.sleep(120)"], grace_s=0.3) as tree:
-    print(tree.pid, flush=True)
     try:
+        print(tree.pid, flush=True)
         {body}
     finally:
         print("cleaned up", flush=True)
