@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from paribus.catalog import PromptLine
 from paribus.conditions import EnvironmentFault
 from paribus.quality.journal import Entry, Journal, Key
 from paribus.wire import Client, Endpoint, Outcome, payload, read_answer
+
+T = TypeVar("T")
 
 MISSING = "missing"
 """Error word of an answer that the journal doesn't have."""
@@ -145,8 +147,16 @@ def missing(key: Key) -> Entry:
 
 async def answer_all(answerer: Answerer, questions: Sequence[Question]) -> list[Entry]:
     """Answers in the order of the questions. The first fault of the environment ends all of them."""
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(answerer.answer(question)) for question in questions]
+    return await side_by_side([answerer.answer(question) for question in questions])
+
+
+async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Results in order. The first error cancels the rest and is raised as it is, not as a group."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except BaseExceptionGroup as faults:
+        raise faults.exceptions[0] from None
     return [task.result() for task in tasks]
 
 
@@ -157,7 +167,7 @@ def _worth_retrying(outcome: Outcome) -> bool:
 def _wait_s(asking: Asking, attempt: int, outcome: Outcome, key: Key) -> float:
     """Doubling waits with a spread that is the same each time; never shorter than the server asked for."""
     spread = random.Random(f"{key}/{attempt}").uniform(0.5, 1.0)  # noqa: S311 (no secret)
-    wait = min(asking.longest_wait_s, asking.first_wait_s * 2 ** (attempt - 1)) * spread
+    wait: float = min(asking.longest_wait_s, asking.first_wait_s * 2.0 ** (attempt - 1)) * spread
     return max(wait, min(outcome.retry_after_s or 0.0, 10 * asking.longest_wait_s))
 
 

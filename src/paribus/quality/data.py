@@ -39,6 +39,8 @@ class Items:
     hash: str
     partial: str | None
     source: Source
+    whole: str
+    """Hash of all items that the source has; differs from `hash` where a limit took some of them."""
 
     @property
     def hash8(self) -> str:
@@ -55,12 +57,13 @@ def load_items(task: QualityTask, root: Path, limit: int | None = None) -> Items
     rows, source = _rows(task, root)
     items = _select(task, _unique(task, rows))
     examples = _examples(task, root, source)
-    whole = items_hash(task, items, examples)
+    found = whole = items_hash(task, items, examples)
     partial = _compare(task, root, items, whole)
     if limit is not None and limit < len(items):
         items = spread(items, limit, task.data.id_field, task.settings.get("group"))
-        whole, partial = items_hash(task, items, examples), True
-    return Items(task.task, tuple(items), tuple(examples), whole, f"partial-{whole[:8]}" if partial else None, source)
+        found, partial = items_hash(task, items, examples), True
+    name = f"partial-{found[:8]}" if partial else None
+    return Items(task.task, tuple(items), tuple(examples), found, name, source, whole)
 
 
 def available(task: QualityTask, root: Path) -> str | None:

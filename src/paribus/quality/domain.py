@@ -66,7 +66,7 @@ class Tool(_Part):
         extra = [name for name in arguments if name not in known]
         if extra:
             return f"there is no argument {str(extra[0])[:40]!r}"
-        types = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
+        types: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
         for name, value in arguments.items():
             wanted = types.get(str(known[name].get("type")), object)
             if not isinstance(value, wanted) or (isinstance(value, bool) and wanted in (int, (int, float))):

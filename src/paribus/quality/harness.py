@@ -76,7 +76,7 @@ class ItemsTask(Task):  # type: ignore[misc]  # lm-eval has no types
         """The item's id: what is right is the grader's business and stays out of lm-eval's logs."""
         return item_id(self.ours, doc)
 
-    def doc_to_prefix(self, doc: Item) -> None:  # noqa: ARG002 (lm-eval's interface)
+    def doc_to_prefix(self, doc: Item) -> None:
         """Nothing is put into the model's mouth."""
 
     def fewshot_context(self, doc: Item, *_args: Any, **_kwargs: Any) -> str:

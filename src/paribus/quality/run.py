@@ -2,26 +2,298 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from paribus.catalog import Catalog, PlannedMeasure
+from pydantic import ValidationError
+
+from paribus.catalog import Catalog, PlannedMeasure, QualityTask
+from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
+from paribus.machine.files import write_json
+from paribus.quality import dialogue, sandbox
+from paribus.quality.asking import (
+    Answerer,
+    Asking,
+    LiveAnswerer,
+    Question,
+    ReplayAnswerer,
+    answer_all,
+    missing,
+    side_by_side,
+)
+from paribus.quality.data import Item, Items, item_id, load_items
+from paribus.quality.dialogue import Dialogue
+from paribus.quality.journal import Entry, Header, Journal, Key, read_journal
+from paribus.quality.samples import Sample, accounts, write_samples
+from paribus.quality.score import summarise
 from paribus.quality.summary import QualitySummary
+from paribus.wire import Client, run
 
 if TYPE_CHECKING:
     from paribus.engines import Session, StartRecord
 
+JOURNAL, SAMPLES, SCORE = "journal.jsonl", "samples.parquet", "score.json"
+
+Progress = Callable[[int, int], None]
+
+T = TypeVar("T")
+
+
+def _quiet(_done: int, _of: int) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A task to be answered: its items, how often, how long, and what is known of the model."""
+
+    task: QualityTask
+    items: Items
+    repeats: int
+    cap: int
+    limit: int | None
+    scale: str | None
+    model: str
+    released: str | None
+    thinking: bool
+    left_out: tuple[str, ...] = ()
+
+    def header(self, asking: Asking) -> Header:
+        """The journal's first line."""
+        return Header(
+            task=self.task.task,
+            family=self.task.family,
+            version=self.task.version,
+            items_hash=self.items.hash,
+            partial=self.items.partial,
+            items=[item_id(self.task, item) for item in self.items.items],
+            repeats=self.repeats,
+            cap=self.cap,
+            scale=self.scale,
+            limit=self.limit,
+            sampling=dict(asking.sampling),
+            left_out=sorted({*self.left_out, *(() if asking.seeds else ("seed",))}),
+            model=self.model,
+            released=self.released,
+            thinking=self.thinking,
+            concurrency=asking.concurrency,
+        )
+
 
 def generate_start(session: Session, planned: PlannedMeasure, catalog: Catalog, folder: Path) -> StartRecord:
-    """Answer every item of a planned quality measure into `folder/journal.jsonl`, continuing what is there."""
-    raise NotImplementedError
+    """Answer every item of a planned quality measure into `folder/journal.jsonl`, continuing what is there.
+
+    Reads `scale`, `repeats`, `cap`, `items_hash` and `sampling_profile` from what was declared. Raises `UsageError`
+    when the items are not those of the plan, `CheckFailed` when not one request succeeded.
+    """
+    evaluation, greedy = _planned(session, planned, catalog)
+    accepted = session.engine.sampling_fields
+    sampling = {"temperature": 0.0} if greedy and "temperature" in accepted else {} if greedy else session.sampling()
+    asking = Asking(
+        endpoint=session.endpoint,
+        sampling=sampling,
+        cap=evaluation.cap,
+        concurrency=evaluation.task.concurrency,
+        seeds="seed" in accepted,
+        alive=session.alive,
+    )
+    if not greedy:
+        evaluation = replace(evaluation, left_out=tuple(session.sampling_left_out))
+    with session.measuring():
+        generate(evaluation, asking, catalog.root, folder)
+    session.record.observed["items_hash"] = evaluation.items.hash
+    session.record.observed["sampling_accepted"] = sorted([*sampling, *(["seed"] if asking.seeds else [])])
+    return session.record
 
 
-def score_start(folder: Path, catalog: Catalog) -> QualitySummary:
-    """Score a start's journal; write `samples.parquet` and `score.json` beside it. No server is needed."""
-    raise NotImplementedError
+def _planned(session: Session, planned: PlannedMeasure, catalog: Catalog) -> tuple[Evaluation, bool]:
+    task, declared, model = runnable(catalog.task(planned.id)), planned.declared, session.system.model
+    scale_name = declared.get("scale")
+    effort = task.effort(catalog.scale(scale_name) if scale_name else None, model.quality_cap)
+    items = load_items(task, catalog.root, effort.items)
+    expected = declared.get("items_hash")
+    if expected is not None and expected not in (items.hash, items.whole):
+        raise UsageError(
+            f"{task.task}: these are not the items of the plan: expected hash {expected}, found {items.whole}"
+        )
+    evaluation = Evaluation(
+        task=task,
+        items=items,
+        repeats=int(declared.get("repeats") or effort.repeats),
+        cap=int(declared.get("cap") or effort.cap),
+        limit=effort.items,
+        scale=scale_name,
+        model=model.model,
+        released=model.released,
+        thinking=session.system.name.think,
+    )
+    return evaluation, declared.get("sampling_profile") == "greedy"
+
+
+def runnable(task: QualityTask) -> QualityTask:
+    """The task, if it can run; a `UsageError` with the reason otherwise."""
+    if task.unsupported is not None:
+        raise UsageError(f"{task.task} can't run: {task.unsupported}")
+    return task
+
+
+def prepare(task: QualityTask) -> None:
+    """Load the harness ahead of a server's start. Raises `EnvironmentFault` when it isn't installed."""
+    if task.family == "tau2":
+        return
+    try:
+        import paribus.quality.harness  # noqa: F401
+    except ImportError as error:
+        raise EnvironmentFault(
+            f"{task.task} needs lm-eval, which is not installed: uv sync --extra quality ({error})"
+        ) from error
+
+
+def generate(
+    evaluation: Evaluation, asking: Asking, root: Path, folder: Path, progress: Progress = _quiet
+) -> dict[Key, Entry]:
+    """Answer everything that the journal doesn't have yet. Raises `CheckFailed` when not one request succeeded."""
+    prepare(evaluation.task)
+    path = folder / JOURNAL
+    with Journal(path, evaluation.header(asking)) as journal:
+        total = len(evaluation.items.items) * evaluation.repeats
+
+        def answered() -> None:
+            progress(len({entry_key[:3] for entry_key in journal.entries}), total)
+
+        def answer_many(questions: Sequence[Question]) -> list[Entry]:
+            return run(_with_client(asking, journal, answered, lambda answerer: answer_all(answerer, questions)))
+
+        if evaluation.task.family == "tau2":
+            run(_with_client(asking, journal, answered, lambda answerer: _dialogues(evaluation, root, answerer)))
+        else:
+            from paribus.quality.harness import evaluate
+
+            evaluate(evaluation.task, evaluation.items, evaluation.repeats, answer_many, grade=False)
+        entries = dict(journal.entries)
+    if entries and all(entry.error for entry in entries.values()):
+        # Kept for whoever looks for the reason; a journal of failures alone would end every later try at once.
+        path.replace(folder / "journal.failed.jsonl")
+        words = next(entry.error for entry in entries.values())
+        raise CheckFailed(f"{evaluation.task.task}: all {len(entries)} requests failed ({words}); nothing was kept")
+    return entries
+
+
+async def _with_client(
+    asking: Asking, journal: Journal, answered: Callable[[], None], work: Callable[[Answerer], Coroutine[Any, Any, T]]
+) -> T:
+    async with Client(asking.endpoint, total_timeout_s=asking.total_timeout_s) as client:
+        await client.open(asking.concurrency)
+        return await work(LiveAnswerer(client, asking, journal, answered))
+
+
+async def _dialogues(evaluation: Evaluation, root: Path, answerer: Answerer) -> list[tuple[str, int, Dialogue]]:
+    """Every dialogue of a task, side by side: item, repeat, what became of it."""
+    task = evaluation.task
+    domain = dialogue.load_domain(task, root)
+    pairs = [(item, repeat) for item in evaluation.items.items for repeat in range(evaluation.repeats)]
+    played = await side_by_side([dialogue.play(item, repeat, task, domain, answerer) for item, repeat in pairs])
+    return [(item_id(task, item), repeat, each) for (item, repeat), each in zip(pairs, played, strict=True)]
+
+
+def score_start(folder: Path, catalog: Catalog, progress: Progress = _quiet) -> QualitySummary:
+    """Score a start's journal; write `samples.parquet` and `score.json` beside it. No server is needed.
+
+    A score by another version of the scorer is kept as `score-<version>.json`. Raises `UsageError` when the items at
+    hand are not those that were asked (with both hashes), `EnvironmentFault` where programs can't be contained.
+    """
+    header, entries = read_journal(folder / JOURNAL)
+    task = catalog.task(header.task)
+    items = load_items(task, catalog.root, header.limit)
+    if items.hash != header.items_hash:
+        raise UsageError(
+            f"{task.task}: these are not the items that were asked: expected hash {header.items_hash}, "
+            f"found {items.hash}"
+        )
+    if task.sandbox:
+        sandbox.require()
+    evaluation = Evaluation(
+        task, items, header.repeats, header.cap, header.limit, header.scale, header.model, None, header.thinking
+    )
+    floor = None
+    if task.family == "tau2":
+        samples = _dialogue_samples(evaluation, catalog.root, ReplayAnswerer(entries))
+        silent = _dialogue_samples(evaluation, catalog.root, dialogue.NullAgent())
+        floor = sum(sample.correct for sample in silent) / len(silent)
+    else:
+        samples = _graded(evaluation, entries, progress)
+    summary = summarise(task, header, items.items, samples, floor)
+    _keep_other_version(folder, summary)
+    write_samples(folder / SAMPLES, samples)
+    write_json(folder / SCORE, summary.model_dump(by_alias=True, mode="json"))
+    return summary
+
+
+def _graded(evaluation: Evaluation, entries: Mapping[Key, Entry], progress: Progress) -> list[Sample]:
+    """Samples of a task with one question an item, graded in lm-eval's loop from the journal."""
+    prepare(evaluation.task)
+    from paribus.quality.harness import evaluate
+
+    task, answerer = evaluation.task, ReplayAnswerer(entries)
+
+    def answer_many(questions: Sequence[Question]) -> list[Entry]:
+        return run(answer_all(answerer, questions))
+
+    grades, _ = evaluate(task, evaluation.items, evaluation.repeats, answer_many, grade=True, progress=progress)
+    samples = []
+    for item in evaluation.items.items:
+        for repeat in range(evaluation.repeats):
+            key = Key(task.task, item_id(task, item), repeat)
+            grade = grades[key.item, repeat]
+            account = accounts((entries.get(key) or missing(key),))
+            group = _group(task, item)
+            samples.append(
+                Sample(key.item, repeat, group, grade.correct, grade.answer, marks=dict(grade.marks), **account)
+            )
+    return samples
+
+
+def _dialogue_samples(evaluation: Evaluation, root: Path, answerer: Answerer) -> list[Sample]:
+    groups = {item_id(evaluation.task, item): _group(evaluation.task, item) for item in evaluation.items.items}
+    return [
+        Sample(
+            item,
+            repeat,
+            groups[item],
+            each.reward,
+            each.why,
+            tool_calls=each.tools.calls,
+            malformed_calls=each.tools.malformed,
+            marks={"answered": float(not each.failed)},
+            **accounts(each.entries),
+        )
+        for item, repeat, each in run(_dialogues(evaluation, root, answerer))
+    ]
+
+
+def _group(task: QualityTask, item: Item) -> str | None:
+    name = task.settings.get("group")
+    return None if name is None or item.get(name) is None else str(item[name])
+
+
+def _keep_other_version(folder: Path, summary: QualitySummary) -> None:
+    path = folder / SCORE
+    if not path.exists():
+        return
+    before = read_score(folder)
+    if before.scorer != summary.scorer:
+        path.replace(folder / f"score-{before.scorer.rsplit('-', 1)[-1]}.json")
 
 
 def read_score(folder: Path) -> QualitySummary:
-    """The score that a start's folder holds."""
-    raise NotImplementedError
+    """The score that a start's folder holds. Raises `UsageError` when there is none or it can't be read."""
+    path = folder / SCORE
+    try:
+        return QualitySummary.model_validate(json.loads(path.read_bytes()))
+    except FileNotFoundError as error:
+        raise UsageError(f"{folder} holds no {SCORE}: run `paribus score` first") from error
+    except (OSError, ValueError, ValidationError) as error:
+        raise UsageError(f"can't read {path}: {str(error).splitlines()[0]}") from error

@@ -21,7 +21,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -259,10 +259,8 @@ def _introduce(box: Box, process: subprocess.Popen[bytes], program: str, call: s
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kill bubblewrap; its process namespace dies with it."""
     if process.poll() is None:
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.wait()
 
 

@@ -167,7 +167,4 @@ def unproven() -> list[str]:
 
 
 def _left_behind(argument: str) -> bool:
-    for process in psutil.process_iter(["cmdline"]):
-        if argument in (process.info["cmdline"] or []):
-            return True
-    return False
+    return any(argument in (process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))

@@ -6,7 +6,6 @@ Out: `ready`; then for each run a JSON report and the program's output. Imports 
 of Paribus, which isn't there.
 """
 
-# ruff: noqa: S, PLR, PTH, SIM, ANN, BLE, PLW
 from __future__ import annotations
 
 import builtins
@@ -20,6 +19,14 @@ import struct
 import sys
 import time
 import types
+from typing import Any
+
+_SOLUTION_NAMES = """
+from typing import *
+from collections import *
+import bisect, functools, heapq, itertools, math, re, string
+"""
+"""What the site that these problems come from has ready for a solution."""
 
 
 def read_exact(descriptor: int, length: int) -> bytes:
@@ -46,7 +53,7 @@ def send(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def limit(settings: dict) -> None:
+def limit(settings: dict[str, Any]) -> None:
     """Limits of the program's own process; a program can lower but not raise them."""
     for what, value in (
         (resource.RLIMIT_AS, settings["memory"]),
@@ -62,7 +69,9 @@ def limit(settings: dict) -> None:
             pass
 
 
-def program_process(code, call, stdin: int, stdout: int, stderr: int, settings: dict) -> None:
+def program_process(
+    code: types.CodeType, call: str | None, stdin: int, stdout: int, stderr: int, settings: dict[str, Any]
+) -> None:
     """The forked child: standard streams of its own, a fresh `__main__`, and the program."""
     os.setsid()
     os.dup2(stdin, 0)
@@ -76,7 +85,7 @@ def program_process(code, call, stdin: int, stdout: int, stderr: int, settings: 
     sys.stderr = io.TextIOWrapper(
         io.FileIO(2, "w", closefd=False), encoding="utf-8", errors="replace", write_through=True
     )
-    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
+    vars(sys).update(__stdin__=sys.stdin, __stdout__=sys.stdout, __stderr__=sys.stderr)
     sys.argv = ["program.py"]
     main = types.ModuleType("__main__")
     main.__dict__["__builtins__"] = builtins
@@ -105,17 +114,14 @@ def program_process(code, call, stdin: int, stdout: int, stderr: int, settings: 
     os._exit(status & 255)
 
 
-def call_solution(code, call: str, main) -> None:
+def call_solution(code: types.CodeType, call: str, main: types.ModuleType) -> None:
     """Call `Solution().<call>` (or a plain function) with one JSON argument a line; print the result as JSON.
 
     What the program prints itself goes to standard error, so that the output is the result alone.
     """
     arguments = [json.loads(line) for line in sys.stdin.read().split("\n") if line.strip()]
     out, sys.stdout = sys.stdout, sys.stderr
-    exec(
-        "from typing import *\nfrom collections import *\nimport math, heapq, bisect, itertools, functools, string, re\n",
-        main.__dict__,
-    )
+    exec(_SOLUTION_NAMES, main.__dict__)
     exec(code, main.__dict__)
     holder = main.__dict__.get("Solution")
     function = getattr(holder(), call) if holder is not None else main.__dict__[call]
@@ -124,7 +130,7 @@ def call_solution(code, call: str, main) -> None:
     print(json.dumps(result, default=plain))
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """JSON for what solutions return beside lists and numbers."""
     if isinstance(value, (set, frozenset, tuple)):
         return list(value)
@@ -146,7 +152,9 @@ def sweep() -> None:
         pass
 
 
-def run(code, call, stdin: bytes, settings: dict, time_s: float) -> tuple[dict, bytes]:
+def run(
+    code: types.CodeType, call: str | None, stdin: bytes, settings: dict[str, Any], time_s: float
+) -> tuple[dict[str, Any], bytes]:
     """One run: the child's end and its output, at most `settings["output"]` bytes."""
     source = os.memfd_create("input")
     offset = 0
@@ -182,11 +190,11 @@ def run(code, call, stdin: bytes, settings: dict, time_s: float) -> tuple[dict, 
     return report, output
 
 
-def verdict(ended: int) -> dict:
+def verdict(ended: int) -> dict[str, Any]:
     """What a wait status says."""
     if os.WIFSIGNALED(ended):
         number = os.WTERMSIG(ended)
-        name = {signal.SIGKILL: "memory", signal.SIGXCPU: "timeout"}.get(number, "error")
+        name = {int(signal.SIGKILL): "memory", int(signal.SIGXCPU): "timeout"}.get(number, "error")
         return {"status": name, "code": -number}
     code = os.WEXITSTATUS(ended)
     return {"status": "ok" if code == 0 else "memory" if code == 77 else "error", "code": code}

@@ -1,7 +1,7 @@
 """Statistics of quality scores: questions are the sample; repeats only sharpen what is known of one question.
 
 All values are shares of 1. References: E. Miller, "Adding Error Bars to Evals" (2024), for clustered errors and paired
-differences; E. Korn and B. Graubard, Survey Methodology 24 (1998), for the interval of a share by effective sample size.
+differences; E. Korn and B. Graubard, Survey Methodology 24 (1998), for a share's interval by effective sample size.
 """
 
 from __future__ import annotations

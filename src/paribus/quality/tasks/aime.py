@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from paribus.catalog import QualityTask
 from paribus.quality.data import Item, Items
@@ -43,8 +43,8 @@ class AimeFamily:
 
     name = "aime"
     version = "1"
-    headline_title = "share of answers that are right, averaged over the repeats"
-    mark_titles: dict[str, str] = {}
+    headline = ("avg@{k}", "share of answers that are right, averaged over the repeats")
+    mark_titles: Mapping[str, str] = {}
 
     def prompt(self, item: Item, items: Items, task: QualityTask) -> str:  # noqa: ARG002 (the families' interface)
         """The problem, and how to write its answer."""

@@ -25,12 +25,21 @@ class Grade:
 class Family(Protocol):
     """A family that asks one question an item. Stateless."""
 
-    name: str
-    version: str
-    """Changes whenever a grade could: part of the scorer's id."""
-    mark_titles: Mapping[str, str]
-    """Marks that are scores, by name, with their titles."""
-    headline_title: str
+    @property
+    def name(self) -> str:
+        """Name, as tasks give it."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever a grade could: part of the scorer's id."""
+
+    @property
+    def headline(self) -> tuple[str, str]:
+        """Permanent name of the headline score (`{k}`: the number of repeats), and its title."""
+
+    @property
+    def mark_titles(self) -> Mapping[str, str]:
+        """Marks that are scores, by name, with their titles."""
 
     def prompt(self, item: Item, items: Items, task: QualityTask) -> str:
         """The one user message that asks this item."""

@@ -28,7 +28,7 @@ class LiveCodeBenchFamily:
 
     name = "livecodebench"
     version = "1"
-    headline_title = "share of programs that pass every test, averaged over the repeats"
+    headline = ("strict", "share of programs that pass every test, averaged over the repeats")
     mark_titles: dict[str, str] = {"official": "the benchmark's own choice of the code in an answer"}
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from paribus.catalog import QualityTask
 from paribus.quality.data import Item, Items
@@ -48,8 +48,8 @@ class MmluProFamily:
 
     name = "mmlu-pro"
     version = "1"
-    headline_title = "share of questions answered right, strict extraction"
-    mark_titles: dict[str, str] = {
+    headline = ("strict", "share of questions answered right, strict extraction")
+    mark_titles: Mapping[str, str] = {
         "lenient": "lenient extraction",
         "official": "the benchmark's own extraction, with its random guesses",
     }

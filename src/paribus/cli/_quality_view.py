@@ -1,0 +1,46 @@
+"""Quality scores in words, for `paribus quality` and `paribus score`."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from paribus.quality.summary import QualitySummary
+
+
+class Counting:
+    """A progress line on standard error: on a terminal it is rewritten, in a log it comes every ten seconds."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._last = 0.0
+
+    def __call__(self, done: int, of: int) -> None:
+        """Say how far it is."""
+        now = time.monotonic()
+        live = sys.stderr.isatty()
+        if done < of and now - self._last < (0.2 if live else 10.0):
+            return
+        self._last = now
+        end = "\r" if live and done < of else "\n"
+        click.echo(f"{self._what}: {done} of {of}{end}", err=True, nl=False)
+
+
+def report(summary: QualitySummary) -> str:
+    """Scores with their intervals, counts, tokens and flags."""
+    lines = [
+        f"{summary.task}: {summary.items} items x {summary.repeats}, cap {summary.cap:,} tokens ({summary.scorer})"
+    ]
+    for score in summary.scores:
+        interval = "" if score.low is None or score.high is None else f"  [{score.low:.3f}, {score.high:.3f}]"
+        lines.append(f"  {'*' if score.headline else ' '} {score.name:<12} {score.value:.3f}{interval}  {score.title}")
+    if len(summary.by_group) > 1:
+        lines.append("    " + ", ".join(f"{group} {value:.3f}" for group, value in summary.by_group.items()))
+    lines.append(f"  answers read {summary.answered}, failed {summary.failed}, cut by the cap {summary.capped}")
+    tokens, seconds = summary.account.answer_tokens, summary.account.answer_time_ms
+    if tokens is not None and seconds is not None:
+        lines.append(f"  {tokens:,.0f} tokens and {seconds / 1000:,.1f} s an answer")
+    lines += [f"  {flag.severity}: {flag.text}" for flag in summary.flags]
+    return "\n".join(lines)

@@ -1,0 +1,46 @@
+"""`paribus score`: score generated answers; no server is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from paribus.catalog import Catalog
+from paribus.cli._quality_view import Counting, report
+from paribus.conditions import UsageError
+from paribus.results.run import find_root
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def command(folder: Path) -> None:
+    """Score the answers in FOLDER: a run (with start-1, ...), one start, or the --out of `paribus quality`.
+
+    \b
+    Reads journal.jsonl and writes samples.parquet and score.json beside it. Programs run in a sandbox only. The same
+    journal gives the same scores; a score by another version of the scorer is kept beside the new one.
+
+    \b
+    Examples:
+      paribus score results/cpu/m-x7k2q/smollm2-135m--q4.1--llamacpp--plain/smoke-aime.demo/0123456789ab.1
+      paribus score out/smoke
+
+    Exit codes: 0 scored, 1 the journal is broken or empty, 2 wrong usage or other items, 3 no sandbox.
+    """
+    from paribus.quality.run import score_start
+
+    starts = starts_of(folder)
+    catalog = Catalog(find_root())
+    for start in starts:
+        click.echo(report(score_start(start, catalog, Counting("graded"))))
+
+
+def starts_of(folder: Path) -> list[Path]:
+    """The folders below (or at) a folder that hold a journal."""
+    if (folder / "journal.jsonl").is_file():
+        return [folder]
+    starts = sorted(path.parent for path in folder.glob("start-*/journal.jsonl"))
+    if not starts:
+        raise UsageError(f"{folder} holds no journal.jsonl, nor do folders start-1, start-2, ... in it")
+    return starts

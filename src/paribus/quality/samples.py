@@ -1,0 +1,107 @@
+"""One row an answer: `samples.parquet`. Text stays in the journal; ids, grades, tokens and times are here."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paribus.machine.files import write_atomic
+from paribus.quality.journal import Entry
+
+_TEXT, _WHOLE, _SHARE = pa.string(), pa.int32(), pa.float64()
+_COLUMNS: dict[str, tuple[pa.DataType, bool]] = {
+    "item": (_TEXT, False),
+    "repeat": (_WHOLE, False),
+    "group": (_TEXT, True),
+    "correct": (_SHARE, False),
+    "answer": (_TEXT, True),
+    "status": (_TEXT, False),
+    "error": (_TEXT, True),
+    "finish_reason": (_TEXT, True),
+    "seed": (pa.int64(), True),
+    "prompt_tokens": (_WHOLE, True),
+    "tokens": (_WHOLE, True),
+    "reasoning_tokens": (_WHOLE, True),
+    "ttft_ms": (_SHARE, True),
+    "answer_time_ms": (_SHARE, True),
+    "turns": (_WHOLE, False),
+    "tool_calls": (_WHOLE, False),
+    "malformed_calls": (_WHOLE, False),
+    "marks": (_TEXT, False),
+}
+"""Columns with their types, and whether they may be null."""
+
+SCHEMA = pa.schema({name: kind for name, (kind, _) in _COLUMNS.items()})
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One answer to one question. `status`: ok, failed or capped; tokens and times are summed over its turns.
+
+    `tokens` are all that the model wrote (reasoning included), `ttft_ms` is that of the first turn.
+    """
+
+    item: str
+    repeat: int
+    group: str | None
+    correct: float
+    answer: str | None
+    status: str
+    error: str | None
+    finish_reason: str | None
+    seed: int | None
+    prompt_tokens: int | None
+    tokens: int | None
+    reasoning_tokens: int | None
+    ttft_ms: float | None
+    answer_time_ms: float | None
+    turns: int = 1
+    tool_calls: int = 0
+    malformed_calls: int = 0
+    marks: dict[str, float] = field(default_factory=dict)
+
+
+def accounts(entries: tuple[Entry, ...]) -> dict[str, Any]:
+    """Status, tokens and times of one answer out of its requests, as `Sample` takes them."""
+    failed = next((entry.error for entry in entries if entry.error), None)
+    capped = any(entry.capped for entry in entries)
+    first, last = entries[0], entries[-1]
+    spent = _total([entry.e2e_ns for entry in entries])
+    return {
+        "status": "failed" if failed else "capped" if capped else "ok",
+        "error": failed,
+        "finish_reason": last.finish_reason,
+        "seed": first.seed,
+        "prompt_tokens": _total([entry.prompt_tokens for entry in entries]),
+        "tokens": _total([entry.completion_tokens for entry in entries]),
+        "reasoning_tokens": _total([entry.reasoning_tokens for entry in entries]),
+        "ttft_ms": None if first.ttft_ns is None else first.ttft_ns / 1e6,
+        "answer_time_ms": None if spent is None else spent / 1e6,
+        "turns": len(entries),
+    }
+
+
+def _total(values: list[int | None]) -> int | None:
+    """The sum; null when any part is unknown."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def write_samples(path: Path, samples: list[Sample]) -> None:
+    """Write `samples.parquet` (sorted by item and repeat; the same samples give the same bytes)."""
+    ordered = sorted(samples, key=lambda sample: (sample.item, sample.repeat))
+    rows = [asdict(sample) | {"marks": json.dumps(sample.marks, sort_keys=True)} for sample in ordered]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), sink, compression="zstd")
+    write_atomic(path, sink.getvalue().to_pybytes())
+
+
+def read_samples(path: Path) -> list[Sample]:
+    """The samples of a start."""
+    rows = pq.read_table(path, schema=SCHEMA).to_pylist()
+    return [Sample(**{**row, "marks": json.loads(row["marks"])}) for row in rows]

@@ -1,0 +1,203 @@
+"""From samples to scores: headline, other rules, groups, budgets, tokens and times, flags. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from paribus.catalog import QualityTask
+from paribus.conditions import Flag, flag, hash12
+from paribus.conditions.flags import Severity
+from paribus.quality import dialogue
+from paribus.quality.data import Item, item_id
+from paribus.quality.journal import Header
+from paribus.quality.samples import Sample
+from paribus.quality.statistics import majority, mean_interval, pass_power, question_means
+from paribus.quality.summary import QualitySummary, Score, TokenAccount
+from paribus.quality.tasks import family_of
+
+BUDGETS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 80_000)
+"""Token budgets for which a score is computed from the same run: an answer that took more counts as wrong."""
+
+_NAMED_CAP = 0.15
+_FLAGGED_CAP = 0.05
+_FAILED = 0.01
+
+
+def scorer_id(task: QualityTask) -> str:
+    """The scorer with 8 hex digits over everything that could change a grade: a score's version."""
+    version = dialogue.VERSION if task.family == "tau2" else family_of(task).version
+    settings = {name: value for name, value in task.settings.items() if name not in ("margin", "known_file")}
+    return f"{task.scorer}-{hash12({'scorer': task.scorer, 'version': version, 'settings': settings})[:8]}"
+
+
+def summarise(
+    task: QualityTask, header: Header, items: Sequence[Item], samples: Sequence[Sample], floor: float | None = None
+) -> QualitySummary:
+    """The summary of one start. `floor`: what an agent that does nothing would get (dialogues)."""
+    flags = flags_of(task, header, items, samples)
+    correct = [(sample.item, sample.correct) for sample in samples]
+    right = [sample for sample in samples if sample.correct >= 1]
+    wrong = [sample for sample in samples if sample.correct < 1]
+    return QualitySummary(
+        schema_version=1,
+        task=task.task,
+        family=task.family,
+        scorer=scorer_id(task),
+        items=len(header.items),
+        repeats=header.repeats,
+        answered=sum(sample.status != "failed" and sample.marks.get("answered", 1.0) > 0 for sample in samples),
+        failed=sum(sample.status == "failed" for sample in samples),
+        capped=sum(sample.status == "capped" for sample in samples),
+        cap=header.cap,
+        scores=scores_of(task, header, items, samples, floor),
+        by_group=_by_group(samples, correct),
+        account=account(samples),
+        account_right=account(right) if right else None,
+        account_wrong=account(wrong) if wrong else None,
+        items_hash=header.items_hash,
+        partial=header.partial is not None,
+        stand_in=task.stand_in,
+        flags=flags,
+    )
+
+
+def scores_of(
+    task: QualityTask, header: Header, items: Sequence[Item], samples: Sequence[Sample], floor: float | None
+) -> list[Score]:
+    """Every score of a task, the headline first."""
+    capped = sum(sample.status == "capped" for sample in samples) / max(1, len(samples))
+    within = f" (at {header.cap:,} tokens)" if capped > _NAMED_CAP else ""
+    scores = (
+        _dialogue_scores(header, samples, within)
+        if task.family == "tau2"
+        else _answer_scores(task, header, samples, within)
+    )
+    if task.family == "aime" and header.repeats > 1:
+        rights = {item_id(task, item): str(int(item["answer"])) for item in items}
+        votes = {q: majority([s.answer for s in each], rights[q]) for q, each in _by_item(samples).items()}
+        scores.append(_score(f"maj@{header.repeats}", f"majority of {header.repeats} answers{within}", votes))
+    if floor is not None:
+        title = "floor: what an agent that does nothing gets"
+        scores.append(Score(name="null-agent", title=title, value=floor, low=None, high=None))
+    return scores + _budget_scores(header, samples)
+
+
+def _answer_scores(task: QualityTask, header: Header, samples: Sequence[Sample], within: str) -> list[Score]:
+    family = family_of(task)
+    name, title = family.headline
+    scores = [_mean(name.format(k=header.repeats), title + within, samples, lambda s: s.correct, headline=True)]
+    scores += [
+        _mean(mark, words + within, samples, lambda s, mark=mark: s.marks.get(mark, 0.0))  # type: ignore[misc]
+        for mark, words in family.mark_titles.items()
+    ]
+    return [*scores, _mean("answered", "share of answers in which something was found", samples, _answered)]
+
+
+def _dialogue_scores(header: Header, samples: Sequence[Sample], within: str) -> list[Score]:
+    scores = []
+    for k in range(1, header.repeats + 1):
+        powers = {
+            item: pass_power(sum(s.correct >= 1 for s in each), len(each), k)
+            for item, each in _by_item(samples).items()
+            if len(each) >= k
+        }
+        title = "share of dialogues that end well" if k == 1 else f"chance that {k} dialogues in a row end well"
+        scores.append(_score(f"pass^{k}", title + within, powers, headline=k == 1))
+    return scores
+
+
+def _answered(sample: Sample) -> float:
+    return sample.marks.get("answered", 0.0)
+
+
+def _budget_scores(header: Header, samples: Sequence[Sample]) -> list[Score]:
+    """Score at each budget below the cap: an answer counts when it was right, whole, and within the budget."""
+    if any(sample.tokens is None for sample in samples if sample.status != "failed"):
+        return []
+    return [
+        _mean(
+            f"at-{budget}",
+            f"right within {budget:,} tokens",
+            samples,
+            lambda s, budget=budget: s.correct * (s.status == "ok" and (s.tokens or 0) <= budget),  # type: ignore[misc]
+        )
+        for budget in BUDGETS
+        if budget < header.cap
+    ]
+
+
+def _mean(
+    name: str, title: str, samples: Sequence[Sample], value: Callable[[Sample], float], *, headline: bool = False
+) -> Score:
+    means = question_means((sample.item, value(sample)) for sample in samples)
+    return _score(name, title, means, headline=headline)
+
+
+def _score(name: str, title: str, means: Mapping[str, float], *, headline: bool = False) -> Score:
+    found = mean_interval(list(means.values()))
+    return Score(name=name, title=title, value=found.value, low=found.low, high=found.high, headline=headline)
+
+
+def _by_item(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
+    found: dict[str, list[Sample]] = {}
+    for sample in samples:
+        found.setdefault(sample.item, []).append(sample)
+    return found
+
+
+def _by_group(samples: Sequence[Sample], correct: list[tuple[str, float]]) -> dict[str, float]:
+    """Mean over the questions of each group (year, category, difficulty, domain)."""
+    means = question_means(correct)
+    groups: dict[str, set[str]] = {}
+    for sample in samples:
+        if sample.group is not None:
+            groups.setdefault(sample.group, set()).add(sample.item)
+    return {group: sum(means[item] for item in each) / len(each) for group, each in sorted(groups.items())}
+
+
+def account(samples: Sequence[Sample]) -> TokenAccount:
+    """Means an answer over those that came; null where the engine didn't say."""
+    came = [sample for sample in samples if sample.status != "failed"]
+
+    def mean(name: str) -> float | None:
+        values = [value for value in (getattr(sample, name) for sample in came) if value is not None]
+        return float(sum(values)) / len(values) if values else None
+
+    return TokenAccount(
+        prompt_tokens=mean("prompt_tokens"),
+        answer_tokens=mean("tokens"),
+        reasoning_tokens=mean("reasoning_tokens"),
+        ttft_ms=mean("ttft_ms"),
+        answer_time_ms=mean("answer_time_ms"),
+    )
+
+
+def flags_of(task: QualityTask, header: Header, items: Sequence[Item], samples: Sequence[Sample]) -> list[Flag]:
+    """What a reader must know about these scores."""
+    count = max(1, len(samples))
+    failed = [sample for sample in samples if sample.status == "failed"]
+    capped = sum(sample.status == "capped" for sample in samples)
+    flags: list[Flag] = []
+    if task.stand_in:
+        flags.append(flag("stand_in", task.title))
+    if header.partial is not None:
+        flags.append(flag("partial", f"{len(header.items)} of {task.data.count} items"))
+    if header.left_out:
+        flags.append(flag("sampling_left_out", ", ".join(header.left_out)))
+    if failed:
+        words = ", ".join(sorted({sample.error or "?" for sample in failed})[:4])
+        severity: Severity = "invalid" if len(failed) > _FAILED * count else "warning"
+        flags.append(flag("failures", f"{len(failed)} of {count} answers ({words}); they count as wrong", severity))
+    if capped > _FLAGGED_CAP * count:
+        flags.append(flag("capped", f"{capped} of {count} at {header.cap:,} tokens"))
+    old = 0 if task.stand_in or header.released is None else sum(_older(task, i, header.released) for i in items)
+    if old:
+        flags.append(flag("possibly_seen", f"{old} of {len(items)} are older than the model ({header.released})"))
+    return flags
+
+
+def _older(task: QualityTask, item: Item, released: str) -> bool:
+    """Whether an item was public before the model was: contest date, year of the exam, or the task's own date."""
+    published: Any = item.get("contest_date") or item.get("year") or task.settings.get("published")
+    return published is not None and str(published)[: len(released)] < released
