@@ -48,7 +48,7 @@ class Estimator:
         one = float(measure.declared["cap"]) * USED_OF_CAP / decode + prompt_tokens / self.speeds.prompt
         warm_up = self.scale.warm_up_blocks * at_once * one * (1 if at_once > 1 else min(prompts, 4))
         measured = self._requests(measure) * one
-        if at_once > 1 and self.scale.requests_16 is None:
+        if at_once > 1 and self._bound(measure) is None:
             measured = max(measured, self.scale.window_s * SOAK)
         return warm_up + measured
 
@@ -57,7 +57,11 @@ class Estimator:
         at_once = int(measure.declared["requests_at_once"])
         if at_once == 1:
             return prompts
-        return self.scale.requests_16 or max(prompts, (self.scale.window_completions + 2) * at_once)
+        return self._bound(measure) or max(prompts, (self.scale.window_completions + 2) * at_once)
+
+    def _bound(self, measure: PlannedMeasure) -> int | None:
+        """The scale's bound on the requests of a scenario with several at once."""
+        return self.scale.requests_of(self.catalog.scenario(measure.id))
 
     def _quality_seconds(self, measure: PlannedMeasure) -> float:
         answers = self._items(measure) * int(measure.declared["repeats"])

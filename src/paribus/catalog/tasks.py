@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
 from paribus.catalog.models import Sha256, SlugName, Spec
 
 Length = Literal["short", "long"]
-KINDS = ("chat", "code", "maths", "json", "long-input", "infill", "tools")
+Kind = Literal["chat", "code", "maths", "json", "long-input", "infill", "tools"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 """The seven kinds of text. `infill` holds infilling and translation."""
 
 
@@ -17,7 +18,8 @@ class Scale(Spec):
     """How much is measured. `prompts` per kind and length (null: all); windows in seconds.
 
     `requests_16` bounds the requests of a scenario at 16 (null: as many as the window takes).
-    `warm_up_blocks` bounds the warm-up (blocks of one request per active number).
+    `warm_up_blocks` bounds the warm-up (blocks of one request per active number); `warm_up_kinds` narrows its prompts
+    to some kinds of text, for machines that read prompts slowly (empty: all kinds).
     """
 
     scale: SlugName
@@ -30,13 +32,20 @@ class Scale(Spec):
     caps: dict[Length, int] | None = None
     """Caps in the model's tokens in place of the scenario's."""
     warm_up_blocks: int = Field(ge=1)
+    warm_up_kinds: list[Kind] = []
     race_prompts: int | None = Field(default=None, ge=1)
+    race_requests_16: int | None = Field(default=None, ge=1)
+    """`requests_16` for races, the same for all candidates (null: `requests_16`)."""
     quality_items: int | None = Field(default=None, ge=1)
     quality_repeats: int | None = Field(default=None, ge=1)
     quality_cap: int | None = Field(default=None, ge=1)
     preliminary: bool = True
     committed: bool = True
     """False: results go to `build/demo-results/`, not to `results/`."""
+
+    def requests_of(self, scenario: Scenario) -> int | None:
+        """Bound on the requests of a scenario with several at once; None: as many as its window takes."""
+        return (self.race_requests_16 if scenario.race else None) or self.requests_16
 
 
 class Scenario(Spec):

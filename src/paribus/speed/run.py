@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from paribus.catalog import Catalog, PlannedMeasure, PromptLine, Scale, Scenario, System
+from paribus.catalog import KINDS, Catalog, PlannedMeasure, PromptLine, Scale, Scenario, System
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError, start_number
 from paribus.engines import Session, StartRecord
 from paribus.machine import Load as MachineLoad
@@ -60,7 +60,12 @@ def load_of(planned: PlannedMeasure, system: System, accepted: frozenset[str], c
     scenario, scale = catalog.scenario(planned.id), catalog.scale(str(planned.declared["scale"]))
     cap, context = int(planned.declared["cap"]), context_of(planned, system)
     prompts = fitting(catalog.scenario_prompts(scenario, scale), context, cap)
-    tuning = [p for p in catalog.prompt_set(scenario.prompts) if p.split == "tuning" and p.length == scenario.length]
+    kinds = scale.warm_up_kinds or KINDS
+    tuning = [
+        p
+        for p in catalog.prompt_set(scenario.prompts)
+        if p.split == "tuning" and p.length == scenario.length and p.kind in kinds
+    ]
     if not prompts:
         raise UsageError(f"no prompt of {scenario.scenario} fits the context of {system.name} ({context} tokens)")
     sampling: Mapping[str, float | int] = planned.declared.get("sampling") or {}
@@ -73,7 +78,7 @@ def load_of(planned: PlannedMeasure, system: System, accepted: frozenset[str], c
         tuning=fitting(tuning, context, cap) or prompts,
         sampling={name: value for name, value in sampling.items() if name in accepted},
         extra=system.thinking_settings,
-        requests=scale.requests_16 if several else len(prompts),
+        requests=scale.requests_of(scenario) if several else len(prompts),
         window_s=scale.window_s if several else 0.0,
         window_completions=scale.window_completions * scenario.requests if several else 0,
         start=start,
