@@ -16,14 +16,15 @@ class Counting:
     def __init__(self, what: str) -> None:
         self._what = what
         self._last = 0.0
+        self._said = -1
 
     def __call__(self, done: int, of: int) -> None:
         """Say how far it is."""
         now = time.monotonic()
         live = sys.stderr.isatty()
-        if done < of and now - self._last < (0.2 if live else 10.0):
+        if done == self._said or (done < of and now - self._last < (0.2 if live else 10.0)):
             return
-        self._last = now
+        self._last, self._said = now, done
         end = "\r" if live and done < of else "\n"
         click.echo(f"{self._what}: {done} of {of}{end}", err=True, nl=False)
 

@@ -13,7 +13,7 @@ from typing import Any
 os.environ.setdefault("TQDM_DISABLE", "1")  # its progress bars would cover ours
 
 from lm_eval.api.instance import Instance
-from lm_eval.api.task import Task
+from lm_eval.api.task import Task, TaskConfig
 from lm_eval.evaluator import simple_evaluate
 from lm_eval.tasks import TaskManager
 
@@ -46,7 +46,9 @@ class ItemsTask(Task):  # type: ignore[misc]  # lm-eval has no types
             "generation_kwargs": {"until": []},
             "metadata": {"version": task.version},
         }
-        super().__init__(config=config)
+        super().__init__()
+        # The base class hands a mapping to TaskConfig as if it were the task's name (0.4.13): make it ourselves.
+        self._config = TaskConfig(**config)
 
     def download(self, *_args: Any, **_kwargs: Any) -> None:
         """Nothing to download: the items are here."""
