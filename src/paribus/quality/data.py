@@ -30,7 +30,7 @@ DATA_VARIABLE = "PARIBUS_DATA"
 class Items:
     """What a task asks. `partial` is `partial-<hash8>` for a subset, null for the whole task.
 
-    `items` are sorted by id; `examples` are the worked examples that prompts may show. `hash` has 64 hex digits.
+    `items` are sorted by id; `examples` are what else the prompts are made of: worked examples, a dialogue's domain. `hash` has 64 hex digits.
     """
 
     task: str
@@ -188,6 +188,13 @@ def read_rows(path: Path) -> Iterator[Item]:
         raise UsageError(f"can't read the items of {path}: {error}") from error
 
 
+def _read_object(path: Path) -> Item:
+    try:
+        return _row(path, 1, json.loads(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"can't read {path}: {error}") from error
+
+
 def _row(path: Path, number: int, row: Any) -> Item:
     if not isinstance(row, dict):
         raise UsageError(f"{path}, item {number}: an item must be an object")
@@ -233,8 +240,10 @@ def _select(task: QualityTask, items: list[Item]) -> list[Item]:
 
 
 def _examples(task: QualityTask, root: Path, source: Source) -> list[Item]:
-    """Worked examples for the prompts: shipped, beside the local items, or the hub's own split."""
+    """What else the prompts are made of: worked examples (shipped, local, the hub's own split), a dialogue's domain."""
     settings = task.settings
+    if settings.get("domain_file"):
+        return [_read_object(inside(root / "tasks" / "quality", str(settings["domain_file"])))]
     if settings.get("examples_file"):
         return list(read_rows(inside(root / "tasks" / "quality", str(settings["examples_file"]))))
     if source == "hub" and settings.get("examples_split"):
