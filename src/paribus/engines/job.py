@@ -45,6 +45,7 @@ def run_job(
         telemetry = stack.enter_context(Telemetry())
         keep = tuple(lock.handle for lock in locks)
         session = stack.enter_context(open_session(root, job, catalog or Catalog(root), keep=keep))
+        telemetry.wait_ready()
         session.telemetry = telemetry
         started = session.timings["engine_start"]
         told(f"{job.job}: {session.system.name} is ready after {started:.1f} s")
@@ -101,7 +102,7 @@ def _watched(session: Session) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not session.alive():
+        if session.dead():
             raise EnvironmentFault(session.death()) from error
         raise
     if not session.alive():

@@ -66,7 +66,7 @@ class Session:
         try:
             return ask(f"{self.base}/metrics").decode(errors="replace")
         except NoAnswer as error:
-            if not self.alive():
+            if self.dead():
                 raise EnvironmentFault(self.death()) from error
             return ""
 
@@ -81,6 +81,10 @@ class Session:
     def alive(self) -> bool:
         """Whether the engine's process is still there."""
         return self.tree.alive()
+
+    def dead(self) -> bool:
+        """Whether it is gone, asked after something failed: its connections close a moment before its process ends."""
+        return self.tree.wait(1.0)
 
     def death(self) -> str:
         """What to say when the engine died while it was measured."""

@@ -52,7 +52,7 @@ def start_server(
             began = time.monotonic()
             try:
                 base = f"http://{LOCALHOST}:{port}"
-                _wait_ready(launch, base, tree, log, began + loading_s)
+                _wait_ready(launch, base, tree, log, loading_s)
             except _PortTaken:
                 if attempt < _TRIES and not os.environ.get(PORT_VARIABLE):
                     continue
@@ -75,8 +75,8 @@ def _spawn(engine: Engine, launch: Launch, log: Path, keep: tuple[int, ...]) -> 
             return ProcessTree.start(command, log=output, environment=environment, keep=keep)
 
 
-def _wait_ready(launch: Launch, base: str, tree: ProcessTree, log: Path, until: float) -> None:
-    name = launch.system.name.engine
+def _wait_ready(launch: Launch, base: str, tree: ProcessTree, log: Path, loading_s: float) -> None:
+    name, until = launch.system.name.engine, time.monotonic() + loading_s
     while time.monotonic() < until:
         if not tree.alive():
             raise _died(name, tree, log)
@@ -85,10 +85,12 @@ def _wait_ready(launch: Launch, base: str, tree: ProcessTree, log: Path, until: 
             break
         except NoAnswer:
             time.sleep(0.1)
+    else:
+        raise EnvironmentFault(f"{name} is not ready after {loading_s:.0f} s; {log_end(log)}")
     try:
         _real_answer(base, launch.system.name.model, max(30.0, until - time.monotonic()))
     except NoAnswer as error:
-        if not tree.alive():
+        if tree.wait(1.0):
             raise _died(name, tree, log) from error
         raise EnvironmentFault(f"{name} started but doesn't answer ({error}); {log_end(log)}") from error
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -64,6 +65,13 @@ class Telemetry:
         if not self._spool.closed:
             self._collect()
         return self._rows
+
+    def wait_ready(self, timeout_s: float = 10.0) -> bool:
+        """Wait for the first reading; whether it came (a job goes on without, and says nothing it didn't read)."""
+        end = time.monotonic() + timeout_s
+        while not self.rows() and time.monotonic() < end:
+            time.sleep(0.02)
+        return bool(self._rows)
 
     def _collect(self) -> None:
         # `pread`: the file's own position is shared with the sampler, who writes there.

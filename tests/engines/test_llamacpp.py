@@ -1,0 +1,161 @@
+"""The adapter of llama.cpp: its command, its counters, what it reads back; golden, from recorded pages."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paribus.catalog import Catalog, Decoder, ModelFile, System
+from paribus.conditions import SystemName, UsageError
+from paribus.engines import Engine, Launch, engine, engines
+from paribus.engines.counters import grown, parse_metrics
+
+ROOT = Path(__file__).parents[2]
+CATALOG = Catalog(ROOT)
+
+METRICS = """\
+# HELP llamacpp:prompt_tokens_total Number of prompt tokens processed, excluding cached tokens
+# TYPE llamacpp:prompt_tokens_total counter
+llamacpp:prompt_tokens_total 205
+llamacpp:prompt_tokens_cached_total 0
+llamacpp:tokens_predicted_total 304
+llamacpp:n_decode_total 56
+llamacpp:spec_decode_num_draft_tokens_total 273
+llamacpp:spec_decode_num_accepted_tokens_total 248
+llamacpp:spec_decode_num_drafts_total 35
+llamacpp:spec_decode_num_accepted_tokens_per_pos_total{position="0"} 35
+llamacpp:spec_decode_num_accepted_tokens_per_pos_total{position="1"} 33
+llamacpp:requests_processing 3
+llamacpp:requests_deferred 1
+"""
+"""Recorded from xllamacpp 2026.10.11549 (two requests with ngram-simple), shortened."""
+
+
+def wanted(system: System, slots: int = 16, **settings) -> dict:
+    launch = Launch(
+        root=Path("/repo"),
+        python=Path("/env/bin/python"),
+        system=system,
+        weights=Path("/w/m.gguf"),
+        settings={**system.use.launch, "threads": 2, **settings},
+        slots=slots,
+        port=8123,
+    )
+    command = engine("llamacpp").command(launch)
+    assert command[:3] == ["/env/bin/python", "-u", "/repo/envs/llamacpp/serve.py"]
+    return json.loads(command[3])
+
+
+def system_with(decoder: Decoder) -> System:
+    model = next(iter(CATALOG.models.values()))
+    use = model.engines["llamacpp"].model_copy(update={"decoders": {"x": decoder}})
+    changed: ModelFile = model.model_copy(update={"engines": {"llamacpp": use}})
+    return System(changed, SystemName(model.model, use.precisions[0], "llamacpp", "x"))
+
+
+def test_the_command_of_plain_decoding():
+    assert wanted(CATALOG.system("smollm2-135m--q4-1--llamacpp--plain")) == {
+        "model": "/w/m.gguf",
+        "alias": "smollm2-135m",
+        "port": 8123,
+        "slots": 16,
+        "context_per_slot": 4096,
+        "threads": 2,
+        "batch": 2048,
+        "ubatch": 512,
+        "poll": 0,
+        "kv_unified": False,
+        "cache_prompt": False,
+        "sampling": {},
+        "speculative": {},
+    }
+
+
+def test_every_system_of_the_catalog_that_is_raced_has_a_command():
+    systems = [s for s in CATALOG.systems.values() if s.name.engine == "llamacpp" and not s.decoder.not_tried]
+    assert len(systems) >= 4
+    for system in systems:
+        spoken = wanted(system)["speculative"]
+        assert spoken == dict(system.decoder.parameters)
+
+
+def test_prefix_caching_is_what_the_measure_says():
+    system = CATALOG.system("smollm2-135m--q4-1--llamacpp--plain")
+    assert wanted(system, prefix_caching=True)["cache_prompt"] is True
+    assert wanted(system)["cache_prompt"] is False
+
+
+@pytest.mark.parametrize(
+    ("decoder", "said"),
+    [
+        (Decoder(method="mtp"), "the catalog says mtp without a type"),
+        (Decoder(method="ngram", parameters={"type": "ngram-odd"}), "the catalog says ngram ngram-odd"),
+        (Decoder(method="ngram", parameters={"type": "ngram-cache", "draft_max": 4}), "draft_max; known: type"),
+        (
+            Decoder(method="ngram", parameters={"type": "ngram-mod", "size_n": 4}),
+            "size_n; known: n_match, n_max, n_min",
+        ),
+        (Decoder(method="plain", parameters={"size_n": 4}), "no parameter of plain decoding size_n"),
+        (Decoder(method="plain", lossy={"steps": 4}), "no lossy decoding settings"),
+    ],
+)
+def test_what_the_engine_cannot_do_is_refused_in_words(decoder, said):
+    with pytest.raises(UsageError, match=said):
+        wanted(system_with(decoder))
+
+
+def test_counters_and_gauges_have_our_names():
+    adapter = engine("llamacpp")
+    assert adapter.counters(METRICS) == {
+        "prompt_tokens": 205,
+        "cached_prompt_tokens": 0,
+        "generated_tokens": 304,
+        "draft_tokens": 273,
+        "accepted_tokens": 248,
+        "drafts": 35,
+    }
+    assert adapter.gauges(METRICS) == {"running": 3, "waiting": 1}
+
+
+def test_an_endpoint_is_read_with_every_engines_names():
+    page = 'vllm:num_requests_running{model_name="m"} 2.0\nvllm:generation_tokens_total{model_name="m"} 7.0\n'
+    assert engine("endpoint").gauges(page) == {"running": 2.0}
+    assert engine("endpoint").counters(page + METRICS)["accepted_tokens"] == 248
+
+
+def test_labels_add_up_and_what_is_no_sample_is_passed_over():
+    page = 'a_total{x="1"} 2\na_total{x="2 }"} 3 1700000000\n# a_total 9\nb NaN\nc +Inf\nnonsense\nd 1e3\n'
+    assert parse_metrics(page) == {"a_total": 5.0, "d": 1000.0}
+
+
+@given(st.text(max_size=400))
+def test_any_page_is_read_without_an_error(text):
+    assert all(isinstance(value, float) for value in parse_metrics(text).values())
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_:]{1,12}", fullmatch=True), st.floats(-1e12, 1e12), max_size=8))
+def test_a_written_page_reads_back(values):
+    page = "".join(f"# TYPE {name} counter\n{name} {value!r}\n" for name, value in values.items())
+    assert parse_metrics(page) == values
+
+
+def test_counters_that_went_back_mean_a_restarted_server():
+    assert grown({"a": 1.0, "gone": 2.0}, {"a": 4.0, "new": 9.0}) == {"a": 3.0}
+    with pytest.raises(ValueError, match=r"went back \(a\)"):
+        grown({"a": 4.0}, {"a": 3.0})
+
+
+def test_every_engine_is_found_and_whole():
+    assert {"llamacpp", "endpoint"} <= engines().keys()
+    assert all(isinstance(each, Engine) for each in engines().values())
+    with pytest.raises(UsageError, match="no adapter for the engine 'vllmm'; known: endpoint, llamacpp"):
+        engine("vllmm")
+
+
+def test_an_endpoint_is_never_started():
+    system = CATALOG.system("smollm2-135m--q4-1--llamacpp--plain")
+    launch = Launch(ROOT, ROOT, system, ROOT, {}, 1, 1)
+    with pytest.raises(UsageError, match="paribus speed --base-url"):
+        engine("endpoint").command(launch)
