@@ -55,6 +55,8 @@ class Facts:
 Rule = Callable[[Facts], Flag | None]
 
 FAILED, LOOPS, CAPPED, BUSY = 0.01, 0.02, 0.05, 0.05
+WAKING_MS = 0.1
+"""Lag that waking any process costs. Beside gaps of a few milliseconds it passes 1% and moves no figure."""
 
 
 def _percent(part: int, whole: int) -> str:
@@ -136,9 +138,9 @@ def cached_answers(facts: Facts) -> Flag | None:
 
 
 def client_bound(facts: Facts) -> Flag | None:
-    """The client's p99 lag is over 1% of the median stall or 5% of the median time to first text."""
+    """The client's p99 lag is over 1% of the median stall or 5% of the median time to first text (and over 0.1 ms)."""
     lag = facts.lag_ms_p99
-    if lag is None:
+    if lag is None or lag <= WAKING_MS:
         return None
     first = percentile([row.ttft_ns / 1e6 for row in facts.rows if row.ok and row.ttft_ns is not None], 0.5)
     severity: Severity | None = "warning" if facts.cpu else None

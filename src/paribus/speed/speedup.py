@@ -15,15 +15,16 @@ import numpy as np
 
 from paribus.speed.rows import KS, Row
 from paribus.speed.statistics import (
-    DRAWS,
     SEED,
     Array,
     Basis,
     basis_of,
+    combined,
     geometric_mean,
-    inflation,
     interval,
+    log_deviations,
     resampled,
+    start_part,
 )
 
 Starts = Sequence[Sequence[Row]]
@@ -128,35 +129,29 @@ def speedup(base: Starts, fast: Starts, k: int) -> Speedup | None:
 def _interval(
     tables: Mapping[str, Array], ratios: Mapping[str, float], base: Array, fast: Array
 ) -> tuple[float, float] | None:
+    """Two levels: prompts (or kinds) drawn again, starts of each side by themselves. None for a single prompt."""
     rng = np.random.default_rng(SEED)
-    logs = prompt_replicates(rng, tables, ratios)
-    if logs is None:
+    prompts = prompt_part(rng, tables, ratios)
+    if prompts is None:
         return None
-    for sign, effects in ((1, base), (-1, fast)):
-        if len(effects) > 1:
-            logs = logs + sign * (resampled(rng, len(effects)) @ effects) / len(effects)
-    return interval(np.exp(logs))
+    sides = [start_part(rng, effects) for effects in (base, fast) if len(effects) > 1]
+    return interval(geometric_mean(list(ratios.values())) * np.exp(combined([prompts, *sides])))
 
 
-def prompt_replicates(
+def prompt_part(
     rng: np.random.Generator, tables: Mapping[str, Array], ratios: Mapping[str, float]
-) -> Array | None:
-    """Logarithms of the value when prompts are drawn again inside their kind; kinds where a kind has one prompt.
+) -> tuple[Array, int] | None:
+    """Log deviations when prompts are drawn again inside their kind; kinds, where a kind has one prompt.
 
     `tables`: kind -> (prompts, 2) sums over and under the line; `ratios`: their ratios. None for a single prompt.
+    With the replicates come their degrees of freedom.
     """
-    kinds = list(tables)
     if min(len(t) for t in tables.values()) > 1:
-        freedom = sum(len(t) - 1 for t in tables.values())
-        total = np.zeros(DRAWS)
-        for kind in kinds:
-            table = tables[kind]
-            weights = resampled(rng, len(table), factor=inflation(len(table), freedom))
-            total += np.log(np.maximum(weights @ table[:, 0], 1e-12) / np.maximum(weights @ table[:, 1], 1e-12))
-        return total / len(kinds)
-    if len(kinds) < 2:
+        kinds = [log_deviations(resampled(rng, len(table)), table) for table in tables.values()]
+        return np.mean(kinds, axis=0), sum(len(t) - 1 for t in tables.values())
+    if len(tables) < 2:
         return None
-    return resampled(rng, len(kinds)) @ np.log([ratios[k] for k in kinds]) / len(kinds)
+    return start_part(rng, np.log(list(ratios.values())))
 
 
 def reached_by_all(runs: Sequence[Starts], k: int) -> set[str]:

@@ -4,9 +4,10 @@ At one request: a two-level bootstrap, starts then prompts. At sixteen: Student'
 exists, over batch means inside it. An `Estimate` says which of them its interval rests on: an interval of a single
 start knows nothing about what differs between starts, and must not be shown as if it did.
 
-Resampling a handful of units understates their spread: n units have n - 1 degrees of freedom, and their mean follows
-Student's t. `inflation(n)` widens each resampled deviation by both, so that intervals cover at five starts what they
-say they cover (`tests/speed/test_speed_coverage.py`, and by hand `benchmarks/coverage.py`).
+Resampling a handful of units understates their spread: n units have n - 1 degrees of freedom, and a mean of few follows
+Student's t. `unbiased` widens deviations for the first, `combined` for the second, with the degrees of freedom of
+starts and prompts together (Welch and Satterthwaite), so that intervals cover at five starts what they say they cover
+(`tests/speed/test_speed_coverage.py`, and by hand `benchmarks/coverage.py`).
 """
 
 from __future__ import annotations
@@ -59,22 +60,44 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 @lru_cache(maxsize=512)
-def inflation(units: int, freedom: int | None = None) -> float:
-    """Factor on resampled deviations of `units` units: sqrt(n / (n - 1)) x t(freedom, 97.5%) / z(97.5%).
-
-    `freedom`: degrees of freedom of the whole interval (default n - 1). 0 for a single unit: nothing can be resampled.
-    """
-    if units < 2:
-        return 0.0
+def _t_over_normal(freedom: float) -> float:
     tail = (1 + LEVEL) / 2
-    t = float(stats.t.ppf(tail, freedom if freedom is not None else units - 1))
-    return math.sqrt(units / (units - 1)) * t / float(stats.norm.ppf(tail))
+    return float(stats.t.ppf(tail, freedom)) / float(stats.norm.ppf(tail))
 
 
-def resampled(rng: np.random.Generator, units: int, draws: int = DRAWS, factor: float | None = None) -> Array:
-    """Bootstrap weights, shape (draws, units), each row with sum `units`, deviations from 1 widened by `factor`."""
-    counts = rng.multinomial(units, np.full(units, 1 / units), size=draws).astype(float)
-    return 1 + (inflation(units) if factor is None else factor) * (counts - 1)
+def resampled(rng: np.random.Generator, units: int, draws: int = DRAWS) -> Array:
+    """Bootstrap weights, shape (draws, units): how often each unit is drawn. Each row has the sum `units`."""
+    return rng.multinomial(units, np.full(units, 1 / units), size=draws).astype(float)
+
+
+def unbiased(units: int) -> float:
+    """sqrt(n / (n - 1)): makes the variance of resampled deviations of n units unbiased."""
+    return math.sqrt(units / (units - 1)) if units > 1 else 0.0
+
+
+def log_deviations(weights: Array, table: Array) -> Array:
+    """ln(weighted ratio of sums / ratio of sums), widened to be unbiased.
+
+    `weights`: (draws, units); `table`: (units, 2), over and under the line. Draws of nothing are held at 1e-6.
+    """
+    drawn = weights @ table
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = drawn[:, 0] / drawn[:, 1] * (table[:, 1].sum() / table[:, 0].sum())
+    return np.asarray(np.log(np.clip(np.nan_to_num(ratios, nan=1.0), 1e-6, 1e6)) * unbiased(len(table)))
+
+
+def combined(parts: Sequence[tuple[Array, int]]) -> Array:
+    """Sum of independent deviations around 0, widened from the normal distribution to Student's t.
+
+    `parts`: replicates of each deviation (draws,) and its degrees of freedom. Those of the sum are
+    (sum of variances)^2 / sum of (variance^2 / freedom), after Welch and Satterthwaite.
+    """
+    variances = [float(np.var(part)) for part, _ in parts]
+    total = np.sum([part for part, _ in parts], axis=0)
+    below = math.fsum(v**2 / freedom for v, (_, freedom) in zip(variances, parts, strict=True) if freedom > 0)
+    if below <= 0:
+        return np.asarray(total)
+    return np.asarray(total) * _t_over_normal(round(math.fsum(variances) ** 2 / below, 2))
 
 
 def interval(replicates: Array) -> tuple[float, float]:
@@ -160,15 +183,22 @@ def ratio_of_sums(cells: Sequence[Cell]) -> Estimate | None:
     if len(starts) < 2 and len(prompts) < 2:
         return Estimate(value, None, None, "none")
     by_prompt = _sums(cells, prompts, lambda c: c.prompt)
+    if value <= 0:
+        return Estimate(value, None, None, "none")
     rng = np.random.default_rng(SEED)
-    weights = resampled(rng, len(prompts)) if len(prompts) > 1 else np.ones((DRAWS, 1))
-    replicates = (weights @ by_prompt[:, 0]) / (weights @ by_prompt[:, 1])
-    if len(starts) > 1 and value > 0:
-        by_start = _sums(cells, starts, lambda c: c.start)
-        effects = np.log(by_start[:, 0] / by_start[:, 1] / value)
-        replicates = replicates * np.exp(resampled(rng, len(starts)) @ (effects - effects.mean()) / len(starts))
-    low, high = interval(replicates)
+    parts = [(log_deviations(resampled(rng, len(prompts)), by_prompt), len(prompts) - 1)]
+    if len(starts) > 1:
+        by_start = np.maximum(_sums(cells, starts, lambda c: c.start), 1e-12)
+        parts.append(start_part(rng, np.log(by_start[:, 0] / by_start[:, 1])))
+    low, high = interval(value * np.exp(combined(parts)))
     return Estimate(value, low, high, basis_of(len(starts), "prompts"))
+
+
+def start_part(rng: np.random.Generator, effects: Array) -> tuple[Array, int]:
+    """Replicates of the mean of starts' log effects, around 0, with their degrees of freedom: a part of `combined`."""
+    units = len(effects)
+    centred = (effects - effects.mean()) * unbiased(units)
+    return resampled(rng, units) @ centred / units, units - 1
 
 
 def _sums(cells: Sequence[Cell], keys: Sequence[K], key: Callable[[Cell], K]) -> Array:

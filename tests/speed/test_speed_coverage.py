@@ -1,0 +1,54 @@
+"""Intervals hold the truth as often as they say. Fixed seed; `benchmarks/coverage.py` does 10,000 draws by hand."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from paribus.speed.statistics import Cell, ratio_of_sums
+
+_PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "coverage.py"
+_SPEC = importlib.util.spec_from_file_location("coverage_by_hand", _PATH)
+coverage = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(coverage)
+
+DEVIATIONS = [0.01, 0.02, 0.05]
+
+
+@pytest.mark.parametrize("between_starts", DEVIATIONS)
+def test_speed_up_intervals_cover(between_starts):
+    assert 0.925 <= coverage.speedup_coverage(200, between_starts, seed=7, prompts=3) <= 0.975
+
+
+@pytest.mark.parametrize("between_starts", DEVIATIONS)
+def test_throughput_intervals_and_their_ratios_cover(between_starts):
+    one, two = coverage.throughput_coverage(2000, between_starts)
+    assert 0.925 <= one <= 0.975
+    assert 0.925 <= two <= 0.975
+
+
+@pytest.mark.parametrize("between_starts", DEVIATIONS)
+def test_output_speed_intervals_cover(between_starts):
+    chance = np.random.default_rng(3)
+    held = 0
+    for _ in range(200):
+        prompt = np.exp(chance.normal(0, 0.2, 24))
+        cells = [
+            Cell(start, f"{i}", 100.0, float(seconds * factor * np.exp(chance.normal(0, 0.02))))
+            for start, factor in enumerate(np.exp(chance.normal(0, between_starts, 5)))
+            for i, seconds in enumerate(prompt)
+        ]
+        found = ratio_of_sums(cells)
+        held += found.low <= 100 / np.exp(0.2**2 / 2) <= found.high
+    assert 0.925 <= held / 200 <= 0.975
+
+
+def test_an_interval_over_too_few_starts_without_students_t_would_not_cover():
+    # The check can fail: normal quantiles over 5 starts hold the truth too seldom.
+    chance = np.random.default_rng(1)
+    runs = chance.normal(100, 2, (2000, 5))
+    half = 1.96 * runs.std(axis=1) / np.sqrt(5)
+    assert np.mean(np.abs(runs.mean(axis=1) - 100) <= half) < 0.925

@@ -1,0 +1,138 @@
+"""The speed-up of the same amount of text, on systems whose true speed-up is known."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from speed_making import make_row, steady_row
+
+from paribus.speed.speedup import answer_split, largest_k, level, reached_by_all, speedup
+
+KINDS = {"chat": 10.0, "code": 20.0}
+"""Milliseconds a token of the base system."""
+
+
+def run_of(factor: float, lengths: dict[str, int], prompts: int = 3) -> list:
+    return [
+        steady_row(f"{kind}{i}", kind, length=lengths[kind], ms_a_token=ms / factor)
+        for kind, ms in KINDS.items()
+        for i in range(prompts)
+    ]
+
+
+def speed(rows: list) -> float:
+    return sum(r.standard_tokens for r in rows) / sum(r.e2e_ns / 1e9 for r in rows)
+
+
+@pytest.mark.parametrize(
+    ("base", "fast", "by_sums"),
+    [
+        # Twice as fast in each kind; what differs is only how long the answers are.
+        ({"chat": 400, "code": 100}, {"chat": 400, "code": 200}, 1.8),
+        ({"chat": 300, "code": 300}, {"chat": 300, "code": 100}, 2.4),
+    ],
+)
+def test_twice_as_fast_in_each_kind_reads_two_whatever_the_answers_length(base, fast, by_sums):
+    slow, quick = run_of(1, base), run_of(2, fast)
+    assert speed(quick) / speed(slow) == pytest.approx(by_sums, abs=0.01)
+    assert speedup([slow], [quick], 100).value == pytest.approx(2.00, abs=0.005)
+
+
+def test_kinds_weigh_the_same_however_many_prompts_they_have():
+    base = [steady_row(f"a{i}", "chat", length=100, ms_a_token=10) for i in range(9)]
+    base += [steady_row("b0", "code", length=100, ms_a_token=10)]
+    fast = [steady_row(f"a{i}", "chat", length=100, ms_a_token=10) for i in range(9)]
+    fast += [steady_row("b0", "code", length=100, ms_a_token=2.5)]
+    found = speedup([base], [fast], 100)
+    assert found.value == pytest.approx(2)  # geometric mean of 1 and 4
+    assert found.kind_range == (pytest.approx(1), pytest.approx(4))
+
+
+def test_only_prompts_where_both_reach_k_count_and_under_half_it_is_withheld():
+    long = [steady_row(f"p{i}", "chat", length=400, ms_a_token=10) for i in range(4)]
+    half = [steady_row(f"p{i}", "chat", length=400 if i < 2 else 50, ms_a_token=5) for i in range(4)]
+    found = speedup([long], [half], 300)
+    assert (found.value, found.prompts, found.share) == (pytest.approx(2), 2, 0.5)
+    less = [steady_row(f"p{i}", "chat", length=400 if i < 1 else 50, ms_a_token=5) for i in range(4)]
+    withheld = speedup([long], [less], 300)
+    assert withheld.value is None
+    assert withheld.share == 0.25
+
+
+def test_prompts_that_only_one_side_ran_do_not_count():
+    both = steady_row("p", "chat", length=100, ms_a_token=10)
+    extra = steady_row("q", "chat", length=100, ms_a_token=1)
+    assert speedup([[both]], [[both, extra]], 100).value == pytest.approx(1)
+    assert speedup([[both]], [[extra]], 100) is None
+
+
+def test_failed_and_uncounted_requests_do_not_count():
+    good = steady_row("p", "chat", length=100, ms_a_token=10)
+    soak = make_row(prompt_id="p", counted=False, t100_ns=1)
+    failed = make_row(prompt_id="p", ok=False, error="cut", t100_ns=1)
+    assert speedup([[good]], [[good, soak, failed]], 100).value == pytest.approx(1)
+
+
+def test_what_the_interval_rests_on_is_said():
+    rows = run_of(1, {"chat": 100, "code": 100})
+    assert speedup([rows], [rows], 100).basis == "prompts"
+    assert speedup([rows, rows], [rows, rows], 100).basis == "starts and prompts"
+    assert speedup([rows, rows], [rows], 100).basis == "prompts"
+    single = run_of(1, {"chat": 100, "code": 100}, prompts=1)
+    assert speedup([single], [single], 100).basis == "kinds"
+    assert speedup([single[:1]], [single[:1]], 100).low is None
+
+
+times = st.lists(st.floats(1, 1000), min_size=4, max_size=4)
+
+
+@given(times, times, st.integers(1, 4))
+def test_the_speed_up_turned_round_is_its_inverse_and_lies_in_the_range_of_kinds(a, b, starts):
+    kinds = ["chat", "chat", "code", "code"]
+    base = [[steady_row(f"p{i}", kinds[i], length=32, ms_a_token=t) for i, t in enumerate(a)]] * starts
+    fast = [[steady_row(f"p{i}", kinds[i], length=32, ms_a_token=t) for i, t in enumerate(b)]] * starts
+    there, back = speedup(base, fast, 32), speedup(fast, base, 32)
+    assert there.value == pytest.approx(1 / back.value)
+    low, high = there.kind_range
+    assert low * (1 - 1e-9) <= there.value <= high * (1 + 1e-9)
+    assert there.low <= there.high
+
+
+@given(st.floats(0.1, 10))
+def test_a_constant_factor_between_all_times_is_the_speed_up(factor):
+    base = [steady_row(f"p{i}", "chat" if i % 2 else "code", length=32, ms_a_token=7 + i) for i in range(6)]
+    fast = [steady_row(f"p{i}", "chat" if i % 2 else "code", length=32, ms_a_token=(7 + i) / factor) for i in range(6)]
+    found = speedup([base], [fast], 32)
+    assert found.value == pytest.approx(factor, rel=1e-4)
+    assert found.low == pytest.approx(factor, rel=1e-4)
+    assert found.high == pytest.approx(factor, rel=1e-4)
+
+
+def test_the_largest_shared_k_needs_half_of_the_prompts_in_every_run():
+    long = [steady_row(f"p{i}", "chat", length=900, ms_a_token=1) for i in range(4)]
+    some = [steady_row(f"p{i}", "chat", length=[900, 350, 350, 40][i], ms_a_token=1) for i in range(4)]
+    assert largest_k([[long]]) == 800
+    assert largest_k([[long], [some]]) == 300
+    assert reached_by_all([[long], [some]], 300) == {"p0", "p1", "p2"}
+    assert largest_k([]) is None
+
+
+def test_a_level_is_the_geometric_mean_over_kinds():
+    rows = run_of(1, {"chat": 100, "code": 100})
+    assert level([rows], 100).seconds == pytest.approx((1.0 * 2.0) ** 0.5)
+    assert level([rows], 800) is None
+
+
+@given(*(st.floats(1, 500) for _ in range(4)), st.integers(2, 500), st.integers(2, 500))
+def test_the_parts_of_the_answer_speed_up_multiply_to_the_whole(wait1, wait2, step1, step2, length1, length2):
+    base = [steady_row("p", "chat", length=length1, ms_a_token=step1, wait_ms=wait1)]
+    fast = [steady_row("p", "chat", length=length2, ms_a_token=step2, wait_ms=wait2)]
+    split = answer_split(base, fast)
+    assert split.first_wait * split.length * split.rate == pytest.approx(split.total)
+    assert split.total == pytest.approx(base[0].e2e_ns / fast[0].e2e_ns)
+
+
+def test_an_answer_in_one_piece_has_no_rate_to_split_off():
+    at_once = make_row(ttft_ns=10**9, e2e_ns=10**9)
+    assert answer_split([at_once], [make_row()]) is None

@@ -1,0 +1,99 @@
+"""Counting tokens: usage, the model's own tokenizer, standard tokens; and usage against the text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from speed_making import by_word, make_outcome, make_trace, stream
+
+from paribus.conditions import UsageError
+from paribus.speed.metrics.tokens import check_usage
+from paribus.speed.summarise import Around, summarise
+from paribus.speed.tokenizer import load_tokenizer
+from scripted import DONE, content, finish, usage, words
+
+
+def answer(n: int, said: int | None, **options):
+    text = [(10.0 + i, content(w)) for i, w in enumerate(words(n))]
+    end = finish() + (usage(said) if said is not None else b"") + DONE
+    return make_trace(make_outcome(*text, (500, end)), **options)
+
+
+def flags_of(*traces) -> dict[str, str]:
+    return {f.id: f.severity for f in summarise(list(traces), Around(1))[1].flags}
+
+
+def test_usage_counts_not_pieces():
+    trace = make_trace(stream([(10.0 * i, 4) for i in range(1, 26)]))
+    assert (trace.count.total, trace.count.method) == (100, "usage")
+
+
+def test_without_usage_the_text_is_counted_again_and_said_so():
+    again = make_trace(stream([(10.0, 4), (20.0, 4)], counted=False), tokenizer=by_word)
+    assert (again.count.total, again.count.method) == (8, "tokenizer")
+    standard = make_trace(stream([(10.0, 4), (20.0, 4)], counted=False))
+    assert (standard.count.total, standard.count.method) == (8, "standard")
+    assert flags_of(standard)["usage_missing"] == "note"
+
+
+def test_cumulative_usage_on_each_piece_is_not_summed_and_places_the_tokens():
+    text = words(100)
+    events = [(10.0 + i, content(w, tokens=i + 1)) for i, w in enumerate(text)]
+    trace = make_trace(make_outcome(*events, (200, finish() + DONE)))
+    assert trace.count.total == 100
+    assert trace.count.after_method == "usage"
+    assert trace.native[49] == 50
+
+
+def test_tokens_after_a_piece_follow_the_tokenizer_scaled_to_the_total():
+    trace = make_trace(stream([(10.0, 30), (20.0, 10)]), tokenizer=by_word)
+    assert trace.count.after_method == "tokenizer"
+    assert list(trace.native) == [30, 40]
+
+
+def test_usage_past_the_end_of_sequence_is_flagged_and_not_delivered():
+    assert flags_of(answer(40, 256))["usage_mismatch"] == "invalid"
+    known = answer(40, 256, tokenizer=by_word)
+    assert flags_of(known)["usage_mismatch"] == "invalid"
+    assert known.count.total == 40, "the model's own tokenizer says what was delivered"
+
+
+def test_an_end_of_sequence_token_an_answer_is_no_mismatch():
+    assert "usage_mismatch" not in flags_of(*(answer(40, 41, tokenizer=by_word) for _ in range(50)))
+    assert "usage_mismatch" in flags_of(*(answer(40, 43, tokenizer=by_word) for _ in range(50)))
+
+
+@given(st.integers(20, 3000), st.integers(-200, 200))
+def test_the_tolerance_is_eight_tokens_or_two_percent(text, more):
+    trace = answer(20, 20, tokenizer=by_word)
+    count = type(trace.count)(**trace.count.__dict__ | {"usage": text + more, "text": text})
+    found = check_usage([(count, text, False)])
+    assert found.mismatch == (abs(more) > max(8, 0.02 * text))
+
+
+def test_a_tool_call_brings_tokens_that_no_piece_shows():
+    from scripted import tool
+
+    call = tool(0, "{}", name="f", id="1")
+    outcome = make_outcome((10, call), (20, finish("tool_calls") + usage(60) + DONE))
+    assert check_usage([(make_trace(outcome).count, 2, True)]) is None
+
+
+def test_a_tokenizer_that_is_none_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="there is no tokenizer"):
+        load_tokenizer(tmp_path / "none.json")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(UsageError, match="not a tokenizer"):
+        load_tokenizer(tmp_path)
+
+
+def test_a_tokenizer_file_gives_character_offsets(tmp_path):
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    model = Tokenizer(WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
+    model.pre_tokenizer = Whitespace()
+    model.save(str(tmp_path / "tokenizer.json"))
+    assert list(load_tokenizer(tmp_path)("a é a")) == [1, 3, 5]
