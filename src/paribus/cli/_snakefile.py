@@ -10,10 +10,13 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from snakemake.logging import logger
+
 from paribus.catalog import Plan, Surroundings, resolve
 from paribus.catalog.configuration import open_catalog, read_overrides
 from paribus.catalog.workflow import PLAN_FILE, Workflow, check_profile
 from paribus.cli._planning import announcement, read_plan, write_plan
+from paribus.cli._progress import show_steps
 from paribus.conditions import ParibusError, UsageError
 from paribus.machine import machine_label
 
@@ -52,6 +55,7 @@ def open_workflow(workflow: Any, config: dict[str, Any], checkpoints: Any) -> Wo
         plan = read_plan(root / PLAN_FILE)
         return Workflow(root, plan, lambda: plan, write_plan, checkpoints)
     os.environ["PARIBUS_WORKFLOW_PID"] = str(os.getpid())
+    show_steps(workflow, logger)
     overrides = read_overrides(config)
     catalog = open_catalog(root, overrides)
     hardware = check_profile(root, catalog.extra, config, [Path(str(file)) for file in workflow.configfiles])
