@@ -3,10 +3,14 @@
 A stand-in engine streams one word a piece at a steady pace; each decoder has its own pace.
 """
 
+import heapq
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
+
+import yaml
 
 from paribus.catalog import Catalog, SetPrompt
 from paribus.catalog.configuration import Configuration
@@ -16,7 +20,7 @@ from paribus.engines.base import StartRecord
 from paribus.engines.starts import Measured, StartFolder, manifest_of
 from paribus.results.run import RunFolder
 from paribus.speed.flags import Facts
-from paribus.speed.load import steady_window
+from paribus.speed.load import WindowPlan, steady_window
 from paribus.speed.measure import Load
 from paribus.speed.order import cycles
 from paribus.speed.run import finish, observed
@@ -37,6 +41,9 @@ def make_catalog(root: Path) -> Catalog:
     for name in ("systems", "tasks/speed", "tasks/scales", "tasks/quality", "hardware/cpu"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("prompts"))
     shutil.copy(ROOT / "pairs.yaml", root / "pairs.yaml")
+    # Scales of their own, so that a change of the protocol's changes no test here: a fixed number, and a window.
+    _rescale(root, "small", requests_16=48, race_requests_16=None)
+    _rescale(root, "full", requests_16=None, window_s=3, window_completions=1, preliminary=False)
     (root / "results").mkdir()
     (root / "results" / "superseded.csv").write_text("old,new,date,reason\n")
     prompts = root / "tasks" / "speed" / "prompts"
@@ -58,6 +65,11 @@ def make_catalog(root: Path) -> Catalog:
     ]
     (prompts / "own-v0.jsonl").write_text("\n".join(lines) + "\n")
     return Catalog(root)
+
+
+def _rescale(root: Path, name: str, **changes: object) -> None:
+    path = root / "tasks" / "scales" / f"{name}.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}))
 
 
 def answer(prompt: str, words: int, *, finish_reason: str = "stop") -> tuple[bytes, list[int]]:
@@ -122,6 +134,13 @@ def failed(index: int, prompt: SetPrompt, sent_ns: int, worker: int = 0) -> Outc
     )
 
 
+def cut_off(whole: Outcome, now_ns: int) -> Outcome:
+    """An exchange that was still under way when the load was over: what had come until then."""
+    reads = tuple(read for read in whole.reads if whole.sent_ns + read[0] <= now_ns)
+    body = whole.body[: reads[-1][1]] if reads else b""
+    return replace(whole, error="cancelled", ended_ns=now_ns, reads=reads, body=body)
+
+
 @dataclass(frozen=True)
 class Clone:
     """A clone with a catalog and a results folder, in which runs can be made."""
@@ -181,24 +200,39 @@ class Clone:
     ) -> StartRecord:
         found, scaled = self.catalog.scenario(scenario), self.catalog.scale(scale)
         prompts = self.catalog.scenario_prompts(found, scaled)
-        count = len(prompts) if found.requests == 1 else 3 * found.requests
-        turn = cycles(prompts, folder.number)
-        free = [0] * found.requests
-        outcomes = []
-        for index in range(count):
-            worker = min(range(found.requests), key=free.__getitem__)
-            prompt = next(turn)
+        count = len(prompts) if found.requests == 1 else scaled.requests_of(found)
+        plan = WindowPlan(found.requests, scaled.window_s, scaled.window_completions)
+        endless = found.requests > 1 and scaled.requests_of(found) is None
+        outcomes: list[Outcome] = []
+        busy: list[tuple[int, int, Outcome | None]] = [(0, worker, None) for worker in range(found.requests)]
+        turn = islice(cycles(prompts, folder.number), None if endless else count)
+        while busy:
+            now, worker, ended = heapq.heappop(busy)
+            if ended is not None:
+                outcomes.append(ended)
+                plan.saw(ended)
+            phase = plan.phase(now) if endless else "measured"
+            prompt = next(turn, None) if phase else None
+            if endless and plan.over:
+                # What is still under way when the load is over is cut off; it only loaded the engine.
+                outcomes += [cut_off(o, now) for _, _, o in busy if o is not None]
+                break
+            if prompt is None or phase is None:
+                continue
+            index = len(outcomes) + sum(o is not None for _, _, o in busy)
             # Each prompt has its own pace, so that there is something to resample.
             pace = step * (1 + 0.002 * (sum(map(ord, prompt.id)) % 30)) * (1 if found.requests == 1 else 4)
             one = (
-                failed(index, prompt, free[worker], worker)
+                failed(index, prompt, now, worker)
                 if index == drop
-                else outcome(index, prompt, free[worker], pace, words + index % 3, worker)
+                else outcome(index, prompt, now, pace, words + index % 3, worker)
             )
-            free[worker] = one.ended_ns
-            outcomes.append(one)
-        window = steady_window([o.ended_ns for o in outcomes], found.requests) if found.requests > 1 else None
-        tokens = float(sum(2 * (words + o.index % 3) for o in outcomes if o.error is None))
+            one = replace(one, phase=phase)
+            heapq.heappush(busy, (one.ended_ns, worker, one))
+        window = plan.window if endless else None
+        if found.requests > 1 and not endless:
+            window = steady_window([o.ended_ns for o in outcomes], found.requests)
+        tokens = float(sum(2 * (words + o.index % 3) for o in outcomes if o.error is None and o.phase == "measured"))
         around = Around(
             concurrency=found.requests,
             window=window,

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from paribus.conditions import CheckFailed, UsageError
+from paribus.catalog import Scale, Scenario
+from paribus.conditions import CheckFailed, Flag, Manifest, UsageError
 from paribus.results.reading import open_parquet, shown
+from paribus.speed.flags import Facts
+from paribus.speed.metrics.throughput import Window
 from paribus.speed.metrics.tokens import Tokenizer
+from paribus.speed.summarise import Around
+from paribus.speed.summary import SpeedSummary
 from paribus.speed.trace import Prompt, Trace, trace
 from paribus.wire import read_outcomes
+
+NOT_IN_THE_REQUESTS = frozenset(
+    {
+        "not_stationary",
+        "short_window",
+        "busy",
+        "throttled",
+        "energy_disagrees",
+        "sampler_unverified",
+        "sampler_mismatch",
+        "possibly_seen",
+    }
+)
+"""Flags whose facts lie outside the requests: taken as they are here; telemetry and window have checks of their own."""
 
 
 def raw_traces(folder: Path, prompts: Mapping[str, Prompt], tokenizer: Tokenizer | None = None) -> list[Trace]:
@@ -21,3 +40,46 @@ def raw_traces(folder: Path, prompts: Mapping[str, Prompt], tokenizer: Tokenizer
         return [trace(outcome, prompts, tokenizer) for outcome in read_outcomes(path)]
     except (UsageError, ValueError, KeyError, TypeError, OverflowError, pa.ArrowException) as error:
         raise CheckFailed(f"{shown(path)} can't be read: {' '.join(str(error).split())[:200]}") from error
+
+
+def around_from(manifest: Manifest, summary: SpeedSummary, scenario: Scenario, scale: Scale, *, cpu: bool) -> Around:
+    """What was seen around a start's requests: from its manifest and catalog, and what only the summary keeps."""
+    declared, observed = manifest.declared, manifest.observed
+    sampling, accepted = declared.get("sampling") or {}, observed.get("sampling_accepted") or []
+    synthetic = f"the scenario {scenario.scenario}" if scenario.synthetic else ""
+    if declared.get("acceptance_method") == "synthetic" and not synthetic:
+        synthetic = "faked acceptance"
+    facts = Facts(
+        rows=(),
+        cpu=cpu,
+        headline=scenario.headline and not scenario.prefix_caching,
+        synthetic=synthetic,
+        preliminary_scale=scale.scale if scale.preliminary else None,
+        lag_ms_p99=summary.client.lag_ms_p99,
+        admitted=summary.admitted,
+        left_out=sorted(set(sampling) - set(accepted)),
+        also=[flag for flag in summary.flags if flag.id in NOT_IN_THE_REQUESTS],
+    )
+    return Around(
+        concurrency=scenario.requests,
+        window=Window(*summary.window_ns) if summary.window_ns else None,
+        counters=manifest.counters,
+        cpu_share=summary.client.cpu_share,
+        energy_j=summary.energy_j,
+        energy_scope=summary.energy_scope,
+        facts=facts,
+    )
+
+
+def same_flags(stored: Sequence[Flag], made: Sequence[Flag]) -> Iterator[str]:
+    """Every flag that is missing, or should not be there, or says something else."""
+    one, two = ({flag.id: flag for flag in flags} for flags in (stored, made))
+    if len(one) != len(stored):
+        yield "a flag stands there twice"
+    for id in sorted(one.keys() | two.keys()):
+        if id not in one:
+            yield f"the flag {id} is missing: {two[id].text}"
+        elif id not in two:
+            yield f"the flag {id} is there without a reason"
+        elif one[id] != two[id]:
+            yield f"the flag {id} says {one[id].severity}: {one[id].text!r}; it should say {two[id].text!r}"

@@ -1,0 +1,84 @@
+"""Checks of a quality start: scores made again from the answers in its journal."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from paribus.catalog import Catalog
+from paribus.conditions import CheckFailed, ParibusError
+from paribus.quality.journal import Header, read_journal
+from paribus.quality.summary import QualitySummary
+from paribus.results.findings import Report
+from paribus.results.reading import JOURNAL_BYTES, plain_file, read_model, read_rows
+from paribus.results.run import Start
+
+COPIED = ("manifest.json", "journal.jsonl")
+
+
+def check_quality(start: Start, where: str, catalog: Catalog, report: Report, *, grade: bool) -> None:
+    """Score the journal again in a folder of its own and compare every score and every graded answer."""
+    if not (start.folder / "score.json").is_file():
+        report.say("scores", where, "not checked", "not scored yet")
+        return
+    with report.looking("scores", where):
+        stored = read_model(start.folder, "score.json", QualitySummary)
+        _sane(stored, where, report)
+        if not (start.folder / "journal.jsonl").is_file():
+            report.say("scores", where, "not checked", "journal.jsonl is not here: the scores are taken as they are")
+            return
+        header, _ = read_journal(plain_file(start.folder, "journal.jsonl", JOURNAL_BYTES))
+        for fault in _strange(header, start.manifest.declared):
+            report.say("conditions", where, "fails", fault)
+        if _needs_sandbox(stored.task, catalog) and not grade:
+            report.say("scores", where, "not checked", "this task runs code: --grade runs it again in the sandbox")
+            return
+        with tempfile.TemporaryDirectory(prefix="paribus-check-") as temporary:
+            folder = Path(temporary) / start.folder.name
+            folder.mkdir()
+            for name in COPIED:
+                shutil.copyfile(plain_file(start.folder, name, JOURNAL_BYTES), folder / name)
+            for subject in _again(start, folder, stored, catalog):
+                report.same("scores", where, *subject)
+
+
+def _again(start: Start, folder: Path, stored: QualitySummary, catalog: Catalog) -> Iterator[tuple[Any, Any]]:
+    """What is stored and what scoring again gives: the summary, then the graded answers."""
+    # Loads the harness: only who scores again waits for it.
+    from paribus.quality.run import score_start
+
+    try:
+        made = score_start(folder, catalog)
+    except ParibusError as error:
+        raise CheckFailed(f"the journal can't be scored again: {error}") from error
+    yield stored.model_dump(mode="json"), made.model_dump(mode="json")
+    if (start.folder / "samples.parquet").exists():
+        yield read_rows(start.folder, "samples.parquet"), read_rows(folder, "samples.parquet")
+
+
+def _needs_sandbox(task: str, catalog: Catalog) -> bool:
+    known = catalog.tasks.get(task)
+    return known is not None and known.sandbox
+
+
+def _strange(header: Header, declared: Mapping[str, Any]) -> Iterator[str]:
+    """Where the journal was made for something else than what is declared."""
+    names = {"task": header.task, "repeats": header.repeats, "cap": header.cap, "model": header.model}
+    names |= {"scale": header.scale, "thinking": header.thinking}
+    for name, value in names.items():
+        if declared.get(name) is not None and declared[name] != value:
+            yield f"{name} is declared {declared[name]!r} and the journal was made for {value!r}"
+
+
+def _sane(score: QualitySummary, where: str, report: Report) -> None:
+    """What can't be, whatever was answered."""
+    total = score.items * score.repeats
+    counts = score.answered + score.failed <= total and max(score.answered, score.failed, score.capped) <= total
+    report.expect("identities", where, counts, f"more answers than the {total} that were asked for")
+    for one in score.scores:
+        low, high = (0.0 if one.low is None else one.low), (1.0 if one.high is None else one.high)
+        inside = 0.0 <= low <= one.value <= high <= 1.0
+        report.expect("identities", where, inside, f"the score {one.name} lies outside 0 to 1 or its own interval")

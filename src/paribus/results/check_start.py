@@ -1,0 +1,141 @@
+"""Checks of one start's folder that need no numbers: its files, its conditions, its hashes, its path."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from paribus.catalog import Catalog
+from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError, conditions_hash, hash12, sha256_file
+from paribus.results.findings import Report
+from paribus.results.reading import JOURNAL_BYTES, plain_file
+from paribus.results.run import Start
+
+SYSTEM_CONDITIONS = (
+    "model",
+    "kind",
+    "weights",
+    "precision",
+    "thinking",
+    "engine",
+    "engine_build",
+    "decoder",
+    "decoder_parameters",
+    "acceptance_method",
+    "lossy",
+    "launch",
+    "prefix_caching",
+)
+"""The declared conditions that `system_hash` is over (the keys of `System.declared`)."""
+
+NOT_HASHED = ("starts",)
+MADE_LATER = re.compile(r"samples\.parquet|score(-[0-9a-f]{8})?\.json")
+"""Files that scoring writes beside a finished quality start: made again by the check, not hashed by the manifest."""
+NEEDED = {
+    "speed": ("requests.parquet", "requests-lite.parquet", "summary.json"),
+    "quality": ("journal.jsonl",),
+}
+
+
+def check_files(start: Start, where: str, report: Report) -> None:
+    """Every listed file is there with its size and hash (raw ones may lie elsewhere); no other file is."""
+    manifest = start.manifest
+    listed = {entry.name: entry for entry in manifest.files}
+    report.expect("files", where, len(listed) == len(manifest.files), "the manifest lists a file twice")
+    for name in NEEDED[manifest.kind]:
+        report.expect("files", where, name in listed, f"the manifest lists no {name}")
+    for entry in manifest.files:
+        if entry.raw and not (start.folder / entry.name).exists():
+            report.say("files", where, "not checked", f"{entry.name} is not here (raw files may be in the raw store)")
+            continue
+        with report.looking("files", where):
+            path = plain_file(start.folder, entry.name, JOURNAL_BYTES)
+            right = path.stat().st_size == entry.bytes and sha256_file(path) == entry.sha256
+            report.expect("files", where, right, f"{entry.name} is not the file that the manifest lists")
+    for path in sorted(start.folder.iterdir()):
+        later = manifest.kind == "quality" and MADE_LATER.fullmatch(path.name) is not None
+        if path.name != "manifest.json" and path.name not in listed and not later:
+            report.say("files", where, "fails", f"{path.name!r} is in the folder and not in the manifest")
+
+
+def check_conditions(start: Start, path: RunPath | None, where: str, catalog: Catalog, report: Report) -> None:
+    """Path, names and hashes follow from what is declared."""
+    manifest = start.manifest
+    declared, hashes = manifest.declared, manifest.hashes
+    for name, made in _hashes(declared).items():
+        report.expect("conditions", where, hashes.get(name) == made, f"{name} is {hashes.get(name)}, not {made}")
+    if path is not None:
+        report.expect("conditions", where, manifest.path == path.start(start.number), f"it says {manifest.path}")
+        same = hashes.get("conditions") == path.conditions
+        report.expect("conditions", where, same, "the conditions hash is not the one in the path")
+        for fault in _names(declared, path):
+            report.say("conditions", where, "fails", fault)
+    _against_catalog(start, where, catalog, report)
+
+
+def _hashes(declared: dict[str, Any]) -> dict[str, str]:
+    try:
+        system = hash12({name: declared.get(name) for name in SYSTEM_CONDITIONS})
+        about = {n: v for n, v in declared.items() if n not in SYSTEM_CONDITIONS and n not in NOT_HASHED}
+        measure = hash12(about)
+    except ValueError as error:
+        raise CheckFailed(f"the declared conditions are no canonical JSON: {error}") from error
+    return {"system_hash": system, "measure_hash": measure, "conditions": conditions_hash(system, measure)}
+
+
+def _names(declared: dict[str, Any], path: RunPath) -> list[str]:
+    """Where the names in the path say something else than the declared conditions."""
+    name = SystemName.parse(path.system)
+    wanted = {
+        "hardware": path.hardware,
+        "model": name.model,
+        "precision": name.precision,
+        "engine": name.engine,
+        "decoder": name.decoder,
+        "thinking": name.think,
+    }
+    faults = [
+        f"{key} is declared {declared.get(key)!r} and the path says {value!r}"
+        for key, value in wanted.items()
+        if declared.get(key) != value
+    ]
+    measure = str(declared.get("scenario") or declared.get("task"))
+    measure += ".greedy" if declared.get("sampling_profile") == "greedy" else ""
+    measure += f".{declared.get('scale')}" if declared.get("scale") != "full" else ""
+    # A part of a task carries the hash of its items in its name.
+    if path.measure != measure and not path.measure.startswith(f"{measure}.partial-"):
+        faults.append(f"the measure is declared {measure!r} and the path says {path.measure!r}")
+    return faults
+
+
+def _against_catalog(start: Start, where: str, catalog: Catalog, report: Report) -> None:
+    """This clone's catalog, where it knows the system: a difference may be the catalog's own progress."""
+    declared = start.manifest.declared
+    try:
+        name = _system_name(declared)
+        system = catalog.system(name)
+        made = system.declared(str(declared.get("engine_build")), dict(declared.get("launch") or {}))
+        answer_class = system.answer_class_hash(str(declared.get("engine_build")))
+    except UsageError:
+        report.say("conditions", where, "warning", "this clone's catalog has no such system")
+        return
+    changed = [key for key, value in made.items() if declared.get(key) != value]
+    if changed:
+        report.say("conditions", where, "warning", f"the catalog now says otherwise about: {', '.join(changed)}")
+    elif start.manifest.hashes.get("answer_class") != answer_class:
+        report.say("conditions", where, "fails", f"answer_class is not {answer_class}, as the catalog makes it")
+    else:
+        report.say("conditions", where, "holds")
+
+
+def _system_name(declared: dict[str, Any]) -> SystemName:
+    parts = [str(declared.get(part)) for part in ("model", "precision", "engine", "decoder")]
+    return SystemName.parse("--".join(parts) + ("--think" if declared.get("thinking") else ""))
+
+
+def system_of(start: Start, catalog: Catalog) -> Any:
+    """The start's system in this clone's catalog, or None."""
+    try:
+        return catalog.system(_system_name(start.manifest.declared))
+    except UsageError:
+        return None
