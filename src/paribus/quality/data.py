@@ -30,7 +30,8 @@ DATA_VARIABLE = "PARIBUS_DATA"
 class Items:
     """What a task asks. `partial` is `partial-<hash8>` for a subset, null for the whole task.
 
-    `items` are sorted by id; `examples` are what else the prompts are made of: worked examples, a dialogue's domain. `hash` has 64 hex digits.
+    `items` are sorted by id; `examples` are what else the prompts are made of: worked examples, a dialogue's domain.
+    `hash` has 64 hex digits.
     """
 
     task: str

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from paribus.conditions import CheckFailed, UsageError
 from paribus.machine.files import disk_faults, sync_folder
@@ -83,6 +83,12 @@ class Entry(_Line):
     ttft_ns: int | None
     e2e_ns: int | None
 
+    @field_validator("text", "reasoning", mode="before")
+    @classmethod
+    def _utf8(cls, value: Any) -> Any:
+        """A lone surrogate is no text that can be written down: it becomes U+FFFD."""
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(value, str) else value
+
     @property
     def key(self) -> Key:
         """The request's key."""
@@ -151,7 +157,6 @@ class Journal:
         self.entries[entry.key] = entry
 
     def _write(self, value: dict[str, Any]) -> None:
-        # A lone surrogate in model text can't be UTF-8: ASCII escapes keep it.
         line = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
         with disk_faults(self.path):
             self._file.write(line.encode())

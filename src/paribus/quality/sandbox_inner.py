@@ -14,6 +14,7 @@ import json
 import os
 import resource
 import select
+import shutil
 import signal
 import struct
 import sys
@@ -140,7 +141,7 @@ def plain(value: Any) -> Any:
 
 
 def sweep() -> None:
-    """Kill everything that a program left behind: all other processes of this namespace."""
+    """Remove what a program left behind: all other processes of this namespace, and its files."""
     try:
         os.kill(-1, signal.SIGKILL)
     except OSError:
@@ -150,6 +151,12 @@ def sweep() -> None:
             pass
     except ChildProcessError:
         pass
+    for place in ("/tmp", "/dev/shm"):
+        for entry in os.scandir(place):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                os.unlink(entry.path)
 
 
 def run(

@@ -1,8 +1,9 @@
 """AIME: integer answers, the last final answer of the text wins.
 
-A final answer is a box (`\\boxed{025}`), a phrase ("The answer is 25", "Answer: 25"), a bold number that stands alone
-on its line (`**25**`), or a last line that is nothing but a number. Numbers are compared as integers: `025`, `25.`,
-`25.0`, `\\text{25}`, `$25$` and `x = 25` are 25. A last box with something else in it is an answer, and wrong.
+A final answer is a box (`\\boxed{025}`), a phrase ("The answer is 25", "Answer: 25"), or a bold number that stands
+alone on its line (`**25**`); where there is none of these, a last line that is nothing but a number. Numbers are compared as
+integers: `025`, `25.`, `25.0`, `\\text{25}`, `$25$` and `x = 25` are 25. A last box with something else in it is an
+answer, and wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from paribus.catalog import QualityTask
 from paribus.quality.data import Item, Items
 from paribus.quality.tasks.base import Grade, visible
 
-_BOX = re.compile(r"\\f?boxed\s*")
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*")
 _PHRASE = re.compile(
     r"\banswer\b(?P<link>[ \t*_:=$\\(\[]*(?:(?:is|are|equals?|will be|would be|must be|comes? to|therefore|thus|"
     r"hence|so|then|simply|just|indeed|clearly|again|now|also|to (?:the|this) (?:problem|question)|below|integer)\b"

@@ -1,0 +1,98 @@
+"""What counts as an integer answer: hundreds of written forms, and the last one wins."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paribus.quality.tasks.aime import as_integer, final_answer, read_integer
+
+NUMBERS = ["{n}", "{n:03d}", "{n}.", "{n}.0",
+           "\\text{{{n}}}", "\\textbf{{{n}}}", "\\mathbf{{{n}}}", " {n} ", "+{n}",
+           "\\mathrm{{{n}}}", "x = {n}", "m+n={n}", "{n}^\\circ", "{n}\\text{{ units}}", "\\,{n}", "{{{n}}}", "({n})",
+           "\\displaystyle {n}", "10 + 15 = {n}", "{n} \\text{{ degrees}}", "\\left({n}\\right)"]  # fmt: skip
+BOXES = ["\\boxed{{{0}}}", "$\\boxed{{{0}}}$", "\\[\\boxed{{{0}}}\\]", "\\(\\boxed{{{0}}}\\)", "**\\boxed{{{0}}}**",
+         "\\fbox{{{0}}}", "The answer is $\\boxed{{{0}}}$.", "\\boxed {{{0}}}", "$$\\boxed{{{0}}}$$\n",
+         "Final Answer: The final answer is $\\boxed{{{0}}}$. I hope it is correct."]  # fmt: skip
+PHRASES = ["The answer is {0}", "The answer is {0}.", "the final answer is {0}.", "The answer is: {0}", "Answer: {0}",
+           "**Answer:** {0}", "**Answer: {0}**", "ANSWER: ${0}$", "The answer is **{0}**.", "The answer is ${0}$.",
+           "Final answer: {0}", "The answer is therefore {0}.", "So the answer is\n\n{0}", "answer = {0}",
+           "Thus, the answer is \\({0}\\).", "The final answer is:\n**{0}**", "The answer to the problem is {0}.",
+           "The answer is 7 + 18 = {0}.", "The answer is $m+n = 7+18 = {0}$.", "### Answer\n**{0}**",
+           "Therefore the answer equals {0}", "**{0}**", "We are done.\n**{0}**\n", "**{0}.**", "__{0}__",
+           "The answer is simply {0}!"]  # fmt: skip
+BEFORE = ["", "Let x = 7. Then 3x = 21.\n\n", "We guess \\boxed{999} first. But wait, that is wrong.\n",
+          "The answer is 998? No.\n",
+          "**997**\n\nhm, no.\n", "<think>the answer is \\boxed{996}</think>\n"]  # fmt: skip
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_every_form_of_the_last_answer_is_read(before: str) -> None:
+    forms = [box.format(number.format(n=25)) for box, number in itertools.product(BOXES, NUMBERS)]
+    forms += [phrase.format(n) for phrase, n in itertools.product(PHRASES, ["25", "025"])]
+    assert len(forms) > 250
+    wrong = [form for form in forms if read_integer(before + form) != 25]
+    assert wrong == []
+
+
+@given(st.integers(0, 999), st.sampled_from(BOXES + PHRASES), st.sampled_from(BEFORE))
+def test_any_answer_from_0_to_999(n: int, form: str, before: str) -> None:
+    assert read_integer(before + form.format(n)) == n
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        ("\\boxed{24}. Wait, I made a mistake: \\boxed{25}", 25),
+        ("The answer is 24. Correction: the answer is 25.", 25),
+        ("\\boxed{24}\n\nActually,\n**25**", 25),
+        ("\\boxed{1{,}024}", 1024),
+        ("\\boxed{1,024}", 1024),
+        ("\\boxed{\\boxed{25}}", 25),
+        ("\\boxed{２５}", 25),
+        ("\\boxed{-3}", -3),
+        ("\\boxed{\u22123}", -3),
+        ("\\boxed25", 25),
+        ("The answer is 25, since 24 + 1 = 25 and 26 is too large.", 25),
+        ("**Step 1**\nadd\n**Step 2**\nThe answer is 25", 25),
+        ("\\boxed{25} is the answer. The box \\boxed{} stays empty.", 25),
+        ("\\boxed{25\\%}", 25),
+        ("It all adds up.\n\n25", 25),
+        ("so\n$$x = 25$$\n", 25),
+        ("\\boxed{25}\n\n3", 25),
+    ],
+)
+def test_particular_texts(text: str, n: int) -> None:
+    assert read_integer(text) == n
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I don't know.",
+        "We have 25 apples and 3 pears, so there is more to do",
+        "The answer is left to the reader.",
+        "\\boxed{",
+        "<think>The answer is \\boxed{25}",
+        "\\boxed{25} no, \\boxed{\\frac{1}{2}}",
+        "\\boxed{25.5}",
+        "\\boxed{25 or 26}",
+        "\\boxed{2x+5}",
+    ],
+)
+def test_no_integer_is_read_where_none_is_stated(text: str) -> None:
+    assert read_integer(text) is None
+
+
+@given(st.text(max_size=400))
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    found = final_answer(text)
+    assert found is None or isinstance(as_integer(found), int | None)
+
+
+def test_a_hostile_length_is_read_quickly() -> None:
+    assert read_integer("\\boxed{" * 20_000 + "answer is " * 20_000 + "\n\\boxed{7}") == 7

@@ -1,0 +1,148 @@
+"""Asking a server: seeds, retries, failures that stay items, resuming; and replaying what was answered."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from quality_journals import HEADER
+
+from paribus.conditions import EnvironmentFault
+from paribus.quality.asking import MISSING, Asking, LiveAnswerer, Question, ReplayAnswerer, answer_all, seed_of
+from paribus.quality.journal import Entry, Journal, Key, read_journal
+from paribus.wire import Client, Endpoint, run
+from scripted import DONE, Script, Scripted, Step, answer_body, content, error_event, finish, usage
+
+GOOD = Script((Step(1, content("fine")), Step(2, finish()), Step(2, usage(3) + DONE)))
+FULL = Script((Step(0, b'{"error": "busy"}'),), status=429, content_type="application/json", framing="length")
+BROKEN = Script((Step(0, b"oops"),), status=503, content_type="text/plain", framing="length")
+REFUSED = Script((Step(0, b'{"error": "bad"}'),), status=400, content_type="application/json", framing="length")
+IN_BAND = Script((Step(0, content("so")), Step(1, error_event()), Step(1, DONE)))
+CUT = Script((Step(0, content("so")), Step(1, act="cut")))
+
+
+def questions(n: int, repeats: int = 1) -> list[Question]:
+    return [
+        Question(Key("t", f"q{i}", r), ({"role": "user", "content": f"question {i}"},))
+        for i in range(n)
+        for r in range(repeats)
+    ]
+
+
+def ask(endpoint: Endpoint, path: Path, asked: list[Question], **more: object) -> list[Entry]:
+    asking = Asking(endpoint, {"temperature": 0.2}, 64, first_wait_s=0.01, **{"concurrency": 4, **more})
+
+    async def go(journal: Journal) -> list[Entry]:
+        async with Client(endpoint) as client:
+            return await answer_all(LiveAnswerer(client, asking, journal, lambda: None), asked)
+
+    with Journal(path, HEADER) as journal:
+        return run(go(journal))
+
+
+def test_each_request_has_a_seed_of_its_own_that_is_recorded(scripted: Scripted, tmp_path: Path) -> None:
+    entries = ask(scripted.endpoint("n4"), tmp_path / "j.jsonl", questions(3, repeats=4))
+    sent = [emission.request["seed"] for emission in scripted.log()]
+    assert sorted(sent) == sorted(entry.seed for entry in entries)
+    assert len(set(sent)) == 12
+
+
+def test_a_seed_is_left_out_where_the_engine_refuses_it(scripted: Scripted, tmp_path: Path) -> None:
+    (entry,) = ask(scripted.endpoint("n4"), tmp_path / "j.jsonl", questions(1), seeds=False)
+    assert "seed" not in scripted.log()[0].request
+    assert entry.seed is None
+
+
+def test_card_sampling_and_cap_are_sent_and_no_stop_string(scripted: Scripted, tmp_path: Path) -> None:
+    ask(scripted.endpoint("n4"), tmp_path / "j.jsonl", questions(1))
+    request = scripted.log()[0].request
+    assert (request["temperature"], request["max_tokens"]) == (0.2, 64)
+    assert "stop" not in request
+
+
+@given(st.lists(st.tuples(st.text(max_size=5), st.integers(0, 9), st.integers(0, 9)), unique=True, max_size=20))
+def test_seeds_are_distinct_and_the_same_each_time(keys: list[tuple[str, int, int]]) -> None:
+    seeds = [seed_of(Key("t", item, repeat, turn)) for item, repeat, turn in keys]
+    assert seeds == [seed_of(Key("t", item, repeat, turn)) for item, repeat, turn in keys]
+    assert len(set(seeds)) == len(keys)
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_no_more_requests_at_once_than_asked_for(scripted: Scripted, tmp_path: Path) -> None:
+    ask(scripted.endpoint("n8"), tmp_path / "j.jsonl", questions(12), concurrency=3)
+    assert max(emission.active for emission in scripted.log()) == 3
+
+
+def test_busy_and_broken_servers_are_asked_again(scripted: Scripted, tmp_path: Path) -> None:
+    scripted.register("wobbly", FULL, BROKEN, FULL, GOOD)
+    (entry,) = ask(scripted.endpoint("wobbly"), tmp_path / "j.jsonl", questions(1))
+    assert (entry.text, entry.error, entry.attempts) == ("fine", None, 4)
+
+
+@pytest.mark.parametrize(
+    ("script", "error", "attempts"),
+    [
+        (REFUSED, "http_400", 1),
+        (IN_BAND, "in_band", 1),
+        (CUT, "cut", 1),
+        (FULL, "http_429", 6),
+        (BROKEN, "http_503", 6),
+    ],
+)
+def test_a_failing_item_is_a_failed_item_and_the_others_go_on(
+    scripted: Scripted, tmp_path: Path, script: Script, error: str, attempts: int
+) -> None:
+    scripted.register("one", *([script] * attempts), GOOD)
+    first = ask(scripted.endpoint("one"), tmp_path / "j.jsonl", questions(1))[0]
+    entries = ask(scripted.endpoint("one"), tmp_path / "j.jsonl", questions(3))
+    assert (first.error, first.attempts) == (error, attempts)
+    assert [entry.error for entry in entries] == [error, None, None]
+
+
+def test_a_server_that_is_gone_ends_the_run_and_keeps_the_answers(scripted: Scripted, tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    ask(scripted.endpoint("n4"), path, questions(2))
+    with pytest.raises(EnvironmentFault, match="can't reach"):
+        ask(Endpoint("http://127.0.0.1:9/v1", "n4"), path, questions(4), attempts=2)
+    assert len(read_journal(path)[1]) == 2
+
+
+def test_a_server_known_to_be_dead_is_not_waited_for(scripted: Scripted, tmp_path: Path) -> None:
+    scripted.register("dying", BROKEN)
+    with pytest.raises(EnvironmentFault, match="the server is gone"):
+        ask(scripted.endpoint("dying"), tmp_path / "j.jsonl", questions(1), alive=lambda: False)
+
+
+def test_what_is_in_the_journal_is_not_asked_again(scripted: Scripted, tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    first = ask(scripted.endpoint("n4"), path, questions(2))
+    again = ask(scripted.endpoint("n4"), path, questions(5))
+    assert again[:2] == first
+    assert len(scripted.log()) == 5
+
+
+def test_tokens_times_and_reasoning_are_kept(scripted: Scripted, tmp_path: Path) -> None:
+    (entry,) = ask(scripted.endpoint("n8-R3"), tmp_path / "j.jsonl", questions(1))
+    assert (entry.prompt_tokens, entry.completion_tokens, entry.finish_reason) == (16, 8, "stop")
+    assert len(entry.reasoning.split()) == 3
+    assert len(entry.text.split()) == 5
+    assert entry.ttft_ns is not None
+    assert entry.e2e_ns is not None
+    assert 0 < entry.ttft_ns <= entry.e2e_ns
+
+
+def test_an_answer_in_one_body_is_read(scripted: Scripted, tmp_path: Path) -> None:
+    body = Script((Step(0, answer_body("whole", 1)),), content_type="application/json", framing="length")
+    scripted.register("body", body)
+    assert ask(scripted.endpoint("body"), tmp_path / "j.jsonl", questions(1))[0].text == "whole"
+
+
+def test_a_replay_gives_the_same_answers_and_names_what_is_missing(scripted: Scripted, tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    live = ask(scripted.endpoint("n4"), path, questions(3))
+    replayed = asyncio.run(answer_all(ReplayAnswerer(read_journal(path)[1]), questions(4)))
+    assert replayed[:3] == live
+    assert replayed[3].error == MISSING

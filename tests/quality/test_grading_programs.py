@@ -1,0 +1,147 @@
+"""The strict grader: right programs pass however they read their input, wrong and hostile ones don't."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from paribus.catalog import Catalog
+from paribus.quality.data import load_items
+from paribus.quality.sandbox import Limits
+from paribus.quality.tasks.grader import Program, grade_program, grade_programs
+from paribus.quality.tasks.livecodebench import LiveCodeBenchFamily
+from paribus.quality.tasks.pickled import TestCase
+
+pytestmark = pytest.mark.usefixtures("box")
+
+LIMITS = Limits(time_s=3.0, memory=512 << 20, output=1 << 20)
+SUMS = (TestCase("2\n3 4\n", "7\n", "stdin"), TestCase("3\n1 1 1\n", "3\n", "stdin"))
+
+READERS = {
+    "input": "n = int(input())\nprint(sum(map(int, input().split())))",
+    "sys.stdin.readline": "import sys\nsys.stdin.readline()\nprint(sum(map(int, sys.stdin.readline().split())))",
+    "iterate": "import sys\n_, line = sys.stdin\nprint(sum(map(int, line.split())))",
+    "sys.stdin.buffer.read": "import sys\nd = sys.stdin.buffer.read().split()\nprint(sum(map(int, d[1:])))",
+    "sys.stdin.buffer.readline": "import sys\nr = sys.stdin.buffer.readline\nr()\nprint(sum(map(int, r().split())))",
+    "open(0)": "d = open(0).read().split()\nprint(sum(map(int, d[1:])))",
+    "os.read": "import os\nd = os.read(0, 9999).split()\nos.write(1, str(sum(map(int, d[1:]))).encode())",
+    "global": "t = 0\ndef main():\n    global t\n    input()\n    t = sum(map(int, input().split()))\nmain()\nprint(t)",
+    "main guard": "if __name__ == '__main__':\n    input()\n    print(sum(map(int, input().split())))",
+    "sys.exit": "import sys\ninput()\nprint(sum(map(int, input().split())))\nsys.exit()",
+    "exit(0)": "input()\nprint(sum(map(int, input().split())))\nraise SystemExit(0)",
+    "recursion": "import sys\nsys.setrecursionlimit(10**6)\ninput()\nx = list(map(int, input().split()))\n"
+    "def f(n): return 0 if n == 0 else 1 + f(n - 1)\nassert f(20000) == 20000\nprint(sum(x))",
+    "threads": "import threading\ndef main():\n    input()\n    print(sum(map(int, input().split())))\n"
+    "threading.stack_size(64 << 20)\nt = threading.Thread(target=main)\nt.start()\nt.join()",
+    "dataclass": "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\ninput()\n"
+    "print(sum(P(int(v)).x for v in input().split()))",
+    "numpy": "import numpy as np\ninput()\nprint(int(np.array(input().split(), dtype=int).sum()))",
+    "written output": "import sys\nd = sys.stdin.read().split()\nsys.stdout.write(str(sum(map(int, d[1:]))) + '\\n')",
+}
+
+WRONG = {
+    "constant": ("print(7)", "test 2: wrong output"),
+    "crash": ("1/0", "test 1: error"),
+    "syntax": ("print(", "test 1: error"),
+    "exit code": ("input()\nprint(sum(map(int, input().split())))\nraise SystemExit(3)", "test 1: error"),
+    "loop": ("while True: pass", "test 1: timeout"),
+    "silent": ("", "test 1: wrong output"),
+    "loud": ("while True: print('x' * 9999)", "test 1: output"),
+    "memory": ("x = bytearray(2 << 30)", "test 1: memory"),
+    "kill the runner": ("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)", "test 1: lost"),
+    "kill everything": ("import os, signal\nos.kill(-1, signal.SIGKILL)", "test 1: lost"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_right_program_passes_however_it_reads(name: str) -> None:
+    assert grade_program(Program(READERS[name], None, SUMS), LIMITS).first_fault is None
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_or_hostile_program_fails_with_its_reason(name: str) -> None:
+    code, fault = WRONG[name]
+    verdict = grade_program(Program(code, None, SUMS), LIMITS)
+    assert not verdict.right
+    assert verdict.first_fault == fault
+
+
+def test_the_expected_output_is_nowhere_to_be_found() -> None:
+    code = """
+import gc, sys
+def everything():
+    frame = sys._getframe()
+    while frame:
+        yield from list(frame.f_locals.values()) + list(frame.f_globals.values())
+        frame = frame.f_back
+    yield from gc.get_objects()
+found = [t for t in everything() if isinstance(t, str) and t.startswith("secret-") and len(t) > 20]
+print(found[0] if found else "nothing")
+"""
+    secret = "secret-" + "0123456789abcdef" * 2
+    assert (
+        grade_program(Program(code, None, (TestCase("", secret, "stdin"),)), LIMITS).first_fault
+        == "test 1: wrong output"
+    )
+    assert grade_program(Program(code, None, (TestCase("", "nothing", "stdin"),)), LIMITS).right
+
+
+def test_runs_do_not_see_each_other() -> None:
+    code = "import builtins, os\np = '/tmp/seen'\nprint(os.path.exists(p))\nopen(p, 'w')\n"
+    code += "print(hasattr(builtins, 'mark'))\nbuiltins.mark = 1"
+    cases = (TestCase("", "False\nFalse", "stdin"), TestCase("", "False\nFalse", "stdin"))
+    assert grade_program(Program(code, None, cases), LIMITS).right
+
+
+@pytest.mark.parametrize(
+    ("code", "right"),
+    [
+        ("class Solution:\n    def add(self, a: int, b: List[int]) -> int:\n        return a + sum(b)", True),
+        ("def add(a, b):\n    return a + sum(b)", True),
+        ("class Solution:\n    def add(self, a, b):\n        print('noise')\n        return a + sum(b)", True),
+        ("class Solution:\n    def add(self, a, b):\n        return a - sum(b)", False),
+        ("class Solution:\n    def other(self, a, b):\n        return a + sum(b)", False),
+        ("class Solution:\n    def add(self, a, b):\n        raise SystemExit(0)", False),
+        ("print(6)", False),
+    ],
+)
+def test_a_function_is_called_with_json_and_its_result_compared(code: str, right: bool) -> None:
+    cases = (TestCase("1\n[2, 3]", "6", "functional"), TestCase("0\n[]", "0", "functional"))
+    assert grade_program(Program(code, "add", cases), LIMITS).right is right
+
+
+def test_many_programs_keep_their_order() -> None:
+    programs = [Program(f"print({n % 3})", None, (TestCase("", "1", "stdin"),)) for n in range(9)]
+    assert [verdict.right for verdict in grade_programs(programs, LIMITS)] == [n % 3 == 1 for n in range(9)]
+
+
+def test_a_program_without_tests_is_not_right() -> None:
+    assert not grade_program(Program("print(1)", None, ()), LIMITS).right
+
+
+def solutions(catalog: Catalog, name: str) -> list[tuple[str, float, float]]:
+    """(item, grade of its reference solution, grade of a solution that prints nothing) of every item."""
+    task, family = catalog.task(name), LiveCodeBenchFamily()
+    items = load_items(task, catalog.root).items
+    right = [f"```python\n{item['reference_solution']}\n```" for item in items]
+    empty = ["```python\nclass Solution: pass\n```"] * len(items)
+    family.prepare([*zip(items, right, strict=True), *zip(items, empty, strict=True)], task, lambda done, of: None)
+    return [
+        (item["question_id"], family.grade(item, r, task).correct, family.grade(item, e, task).correct)
+        for item, r, e in zip(items, right, empty, strict=True)
+    ]
+
+
+def test_every_shipped_reference_solution_passes(catalog: Catalog) -> None:
+    found = solutions(catalog, "smoke-livecodebench")
+    assert len(found) >= 4
+    assert [(r, e) for _, r, e in found] == [(1.0, 0.0)] * len(found)
+
+
+def test_reference_solutions_of_real_items_pass(catalog: Catalog, local_data: Path) -> None:
+    rows = [json.loads(line) for line in (local_data / "lcb" / "lcb_sample6.jsonl").read_text().splitlines()]
+    found = solutions(catalog, "livecodebench-v6")
+    assert sorted(item for item, _, _ in found) == sorted(row["question_id"] for row in rows)
+    assert [(r, e) for _, r, e in found] == [(1.0, 0.0)] * len(found)

@@ -1,0 +1,211 @@
+"""Items: the same hash wherever they come from, subsets named as such, wrong items refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paribus.catalog import Catalog, QualityTask
+from paribus.conditions import EnvironmentFault, UsageError
+from paribus.quality.data import available, item_hash, items_hash, load_items, spread
+
+ROWS = [{"id": f"q{n}", "year": 2020 + n % 3, "problem": f"Café {n}?", "answer": n} for n in range(12)]
+
+
+def task_of(**data: object) -> QualityTask:
+    settings = data.pop("settings", {"group": "year"})
+    plain = {"id_field": "id", "fields": ["id", "problem", "answer"], "count": 12, "local": ["a.jsonl", "b.jsonl.gz"]}
+    return QualityTask.model_validate(
+        {
+            "task": "t",
+            "title": "T",
+            "family": "aime",
+            "version": "1",
+            "repeats": 1,
+            "scorer": "s",
+            "settings": settings,
+            "data": {**plain, **data},
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PARIBUS_DATA", str(tmp_path))
+    return tmp_path
+
+
+def write(path: Path, rows: list[dict]) -> None:
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+
+
+@given(st.randoms())
+def test_the_hash_is_of_the_items_not_of_the_file(shuffle: random.Random) -> None:
+    rows = [dict(shuffle.sample(list(row.items()), len(row))) | {"comment": "not hashed"} for row in ROWS]
+    shuffle.shuffle(rows)
+    decomposed = [row | {"problem": row["problem"].replace("é", "e\u0301")} for row in rows]
+    assert items_hash(task_of(), decomposed) == items_hash(task_of(), ROWS)
+
+
+@given(st.integers(0, 11), st.sampled_from(["problem", "answer", "id"]))
+def test_any_change_of_a_hashed_field_changes_the_hash(n: int, name: str) -> None:
+    rows = [dict(row) for row in ROWS]
+    rows[n][name] = "other"
+    assert items_hash(task_of(), rows) != items_hash(task_of(), ROWS)
+
+
+def test_files_are_merged_and_a_gap_makes_a_named_part(folder: Path, tmp_path: Path) -> None:
+    write(folder / "a.jsonl", ROWS[:6])
+    part = load_items(task_of(), tmp_path)
+    assert part.partial == f"partial-{part.hash8}"
+    assert len(part.items) == 6
+    write(folder / "b.jsonl.gz", ROWS[4:])
+    whole = load_items(task_of(), tmp_path)
+    assert (whole.partial, len(whole.items), whole.source) == (None, 12, "local")
+    assert whole.hash == items_hash(task_of(), ROWS)
+
+
+def test_wrong_items_are_refused_with_both_hashes(folder: Path, tmp_path: Path) -> None:
+    expected = items_hash(task_of(), ROWS)
+    wrong = [dict(row) for row in ROWS]
+    wrong[3]["answer"] = 999
+    write(folder / "a.jsonl", wrong)
+    with pytest.raises(UsageError) as fault:
+        load_items(task_of(items_hash=expected), tmp_path)
+    assert expected in str(fault.value)
+    assert items_hash(task_of(), wrong) in str(fault.value)
+
+
+def test_a_changed_item_is_found_in_a_part_too(folder: Path, tmp_path: Path) -> None:
+    known = tmp_path / "tasks" / "quality" / "known.txt"
+    known.parent.mkdir(parents=True)
+    task = task_of(settings={"group": "year", "known_file": "known.txt"})
+    known.write_text("# known\n" + "".join(f"{row['id']} {item_hash(task, row)}\n" for row in ROWS))
+    write(folder / "a.jsonl", ROWS[:5])
+    assert load_items(task, tmp_path).partial is not None
+    changed = ROWS[2] | {"answer": 999}
+    write(folder / "a.jsonl", [changed, *ROWS[:2]])
+    with pytest.raises(UsageError, match=r"'q2'.*expected hash.*found") as fault:
+        load_items(task, tmp_path)
+    assert item_hash(task, ROWS[2]) in str(fault.value)
+    assert item_hash(task, changed) in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([{"id": "a", "problem": "?"}], "no field 'answer'"),
+        ([ROWS[0], ROWS[0] | {"answer": 5}], "two different items"),
+        ([*ROWS, ROWS[0] | {"id": "more"}], "expected 12 items"),
+    ],
+)
+def test_broken_items_get_one_sentence(folder: Path, tmp_path: Path, rows: list[dict], words: str) -> None:
+    write(folder / "a.jsonl", rows)
+    with pytest.raises(UsageError, match=words):
+        load_items(task_of(), tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"{", b"[1]\n", b"\xff\xfe\n"])
+def test_a_broken_file_is_a_usage_error(folder: Path, tmp_path: Path, content: bytes) -> None:
+    (folder / "a.jsonl").write_bytes(content)
+    with pytest.raises(UsageError):
+        load_items(task_of(), tmp_path)
+
+
+def test_a_broken_compressed_file_is_a_usage_error(folder: Path, tmp_path: Path) -> None:
+    (folder / "b.jsonl.gz").write_bytes(gzip.compress(b'{"id": 1}' * 100)[:-9])
+    with pytest.raises(UsageError, match="can't read"):
+        load_items(task_of(), tmp_path)
+
+
+def test_local_names_stay_inside_the_folder(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="leaves"):
+        load_items(task_of(local=["../secret.jsonl"]), tmp_path)
+
+
+@given(st.integers(1, 12), st.randoms())
+def test_a_limit_takes_the_same_even_share_in_any_order(limit: int, shuffle: random.Random) -> None:
+    rows = list(ROWS)
+    shuffle.shuffle(rows)
+    chosen = spread(rows, limit, "id", "year")
+    assert chosen == spread(ROWS, limit, "id", "year")
+    counts = [sum(row["year"] == year for row in chosen) for year in (2020, 2021, 2022)]
+    assert sum(counts) == limit
+    assert max(counts) - min(counts) <= 1
+
+
+def test_without_any_source_the_reason_is_said(tmp_path: Path, no_local_data: None) -> None:
+    with pytest.raises(EnvironmentFault, match="PARIBUS_DATA is not set"):
+        load_items(task_of(), tmp_path)
+    assert "PARIBUS_DATA is not set" in (available(task_of(), tmp_path) or "")
+
+
+def test_the_hub_needs_a_pinned_revision(tmp_path: Path, no_local_data: None) -> None:
+    with pytest.raises(UsageError, match="pins no revision"):
+        load_items(task_of(hub="somebody/items"), tmp_path)
+
+
+def test_an_unreachable_hub_is_one_clear_sentence(
+    tmp_path: Path, no_local_data: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import datasets
+
+    def unreachable(*_: object, **__: object) -> None:
+        raise ConnectionError("no route\nto host")
+
+    monkeypatch.setattr(datasets, "load_dataset", unreachable)
+    with pytest.raises(
+        EnvironmentFault, match=r"can't read somebody/items at 0123456789ab .*no route to host.*PARIBUS_DATA"
+    ):
+        load_items(task_of(hub="somebody/items", revision="0123456789abcdef"), tmp_path)
+
+
+def test_rows_of_the_hub_have_the_hash_of_the_same_local_rows(
+    tmp_path: Path, no_local_data: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import datasets
+
+    asked = {}
+
+    def rows(repository: str, config: str | None, *, revision: str, split: str) -> list[dict]:
+        asked.update(repository=repository, revision=revision, split=split)
+        return list(reversed(ROWS))
+
+    monkeypatch.setattr(datasets, "load_dataset", rows)
+    found = load_items(task_of(hub="somebody/items", revision="0123456789abcdef"), tmp_path)
+    assert (found.hash, found.source) == (items_hash(task_of(), ROWS), "hub")
+    assert asked == {"repository": "somebody/items", "revision": "0123456789abcdef", "split": "test"}
+
+
+def test_every_shipped_task_has_the_items_its_file_names(catalog: Catalog, no_local_data: None) -> None:
+    shipped = [task for task in catalog.tasks.values() if task.data.file is not None]
+    assert len(shipped) >= 4
+    for task in shipped:
+        items = load_items(task, catalog.root)
+        assert task.data.items_hash == items.hash
+        assert (items.partial, len(items.items)) == (None, task.data.count)
+
+
+def test_mmlu_pro_is_the_same_1400_questions_100_of_each_category(catalog: Catalog, local_data: Path) -> None:
+    task = catalog.task("mmlu-pro")
+    items = load_items(task, catalog.root)
+    categories = [item["category"] for item in items.items]
+    assert len(items.items) == 1400
+    assert {categories.count(category) for category in categories} == {100}
+    known = (catalog.root / "tasks" / "quality" / task.settings["known_file"]).read_text().split("\n")
+    assert {line.split()[0] for line in known if line and line[0] != "#"} == {
+        str(i["question_id"]) for i in items.items
+    }
+
+
+def test_the_local_aime_problems_are_a_part(catalog: Catalog, local_data: Path) -> None:
+    items = load_items(catalog.task("aime-2024-2026"), catalog.root)
+    assert items.partial == f"partial-{items.hash8}"
+    assert {item["year"] for item in items.items} == {2024, 2025, 2026}

@@ -1,0 +1,99 @@
+"""The journal: what was appended is there after any crash, and nothing that wasn't."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quality_journals import HEADER, entry
+
+from paribus.conditions import CheckFailed, UsageError
+from paribus.quality.journal import Journal, Key, read_journal
+
+
+def test_a_journal_gives_back_what_was_appended(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "journal.jsonl"
+    answers = [entry("t", "a", r, text) for r, text in enumerate(["plain", "Zeilen\nund\u2028mehr", "\ud800 lone", ""])]
+    with Journal(path, HEADER) as journal:
+        for answer in answers:
+            journal.append(answer)
+    header, entries = read_journal(path)
+    assert header == HEADER
+    assert list(entries.values()) == answers
+    assert [answer.text for answer in answers] == ["plain", "Zeilen\nund\u2028mehr", "\ufffd lone", ""]
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_a_crash_at_any_byte_loses_at_most_the_last_line(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
+    with Journal(path, HEADER) as journal:
+        for repeat in range(3):
+            journal.append(entry("t", "a", repeat, f"text {repeat}"))
+    whole = path.read_bytes()
+    cut = data.draw(st.integers(0, len(whole)))
+    path.write_bytes(whole[:cut])
+    kept = max(0, whole[:cut].count(b"\n") - 1)
+    with Journal(path, HEADER) as journal:
+        assert [e.repeat for e in journal.entries.values()] == list(range(kept))
+        journal.append(entry("t", "a", kept, f"text {kept}"))
+    assert [e.text for e in read_journal(path)[1].values()] == [f"text {n}" for n in range(kept + 1)]
+
+
+def test_a_torn_last_line_is_ignored_by_readers_too(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path, HEADER) as journal:
+        journal.append(entry("t", "a", 0, "kept"))
+    with path.open("ab") as file:
+        file.write(b'{"kind":"answer","task":"t","item":"b"')
+    assert list(read_journal(path)[1]) == [Key("t", "a", 0)]
+
+
+def test_a_key_is_appended_once(tmp_path: Path) -> None:
+    with Journal(tmp_path / "journal.jsonl", HEADER) as journal:
+        journal.append(entry("t", "a", 0, "first"))
+        with pytest.raises(ValueError, match="already has"):
+            journal.append(entry("t", "a", 0, "second"))
+
+
+def test_the_last_of_two_lines_with_one_key_wins(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path, HEADER) as journal:
+        journal.append(entry("t", "a", 0, "first"))
+    with path.open("a") as file:
+        file.write(entry("t", "a", 0, "second").model_dump_json() + "\n")
+    assert read_journal(path)[1][Key("t", "a", 0)].text == "second"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"cap": 200}, "cap is 100 there and 200 here"), ({"items": ["a"]}, "other items"), ({"model": "n"}, "model is")],
+)
+def test_a_journal_of_other_conditions_is_not_continued(tmp_path: Path, change: dict, words: str) -> None:
+    path = tmp_path / "journal.jsonl"
+    Journal(path, HEADER).__exit__(None, None, None)
+    with pytest.raises(UsageError, match=words):
+        Journal(path, HEADER.model_copy(update=change))
+
+
+@pytest.mark.parametrize("line", ["nonsense", "[]", '{"kind":"answer"}', '{"kind":"header"}'])
+def test_a_broken_line_in_the_middle_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path, HEADER) as journal:
+        journal.append(entry("t", "a", 0, "kept"))
+    with path.open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(CheckFailed, match="line 3"):
+        read_journal(path)
+
+
+def test_a_missing_or_empty_journal_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="can't read the journal"):
+        read_journal(tmp_path / "none.jsonl")
+    (tmp_path / "empty.jsonl").write_bytes(b'{"kind":"hea')
+    with pytest.raises(CheckFailed, match="empty"):
+        read_journal(tmp_path / "empty.jsonl")
