@@ -5,13 +5,14 @@ Every ratio is "first over second": 1.2 means that the first is 1.2 times as fas
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from paribus.conditions import CheckFailed
 from paribus.results.data import RunData, headline_ks, names_of
-from paribus.results.figures import Number
+from paribus.results.figures import Number, mean_of
 from paribus.results.gates import Difference, differences
 from paribus.results.paired import paired
 from paribus.results.strip import Part, split_strip, strip_of
@@ -114,7 +115,7 @@ def _speedups(left: RunData, right: RunData, notes: list[str]) -> list[Number]:
             f"too few answers reach k = {asked} (half of both must); k = {k} is the largest that half of both reach"
         )
         found = [instead]
-    return [_ratio(one, headline=place == 0) for place, one in enumerate(found)] + _answers(fast, base)
+    return [_ratio(one, headline=place == 0) for place, one in enumerate(found)] + _answers(fast, base, _several(left))
 
 
 def _ratio(one: Speedup, headline: bool) -> Number:
@@ -135,16 +136,34 @@ def _ratio(one: Speedup, headline: bool) -> Number:
     )
 
 
-def _answers(fast: list[list[Row]], base: list[list[Row]]) -> list[Number]:
+def _answers(fast: list[list[Row]], base: list[list[Row]], several: bool) -> list[Number]:
     """Whole answers, where few were cut: the ratio of their times, split into first wait, length and rate."""
     sides = [[row for rows in side for row in rows if row.ok] for side in (fast, base)]
     if any(not rows or sum(row.capped for row in rows) > CAPPED * len(rows) for rows in sides):
         return []
     split = answer_split(sides[1], sides[0])
-    if split is None:
+    times = [mean_of(side, _whole_ms, over_starts=several) for side in (base, fast)]
+    if split is None or times[0] is None or times[1] is None:
         return []
+    total = _quotient(split.total, times[0], times[1])
     detail = {"first_wait": split.first_wait, "length": split.length, "rate": split.rate}
-    return [Number("speedup_answer_time", "Speed-up of whole answers", "x", "higher", split.total, detail=detail)]
+    title = "Speed-up of whole answers"
+    low, high = total.low, total.high
+    return [Number("speedup_answer_time", title, "x", "higher", total.value, low, high, total.basis, detail=detail)]
+
+
+def _whole_ms(row: Row) -> float | None:
+    return row.e2e_ns / 1e6 if row.ok and not row.capped and row.e2e_ns else None
+
+
+def _quotient(value: float, over: Estimate, under: Estimate) -> Estimate:
+    """The interval of a quotient of two independent estimates: their half widths on the logarithms add as squares."""
+    spans = [(one.low, one.high) for one in (over, under)]
+    if any(low is None or high is None or low <= 0 for low, high in spans):
+        return Estimate(value, None, None, "none")
+    half = math.hypot(*(math.log((high or 1) / (low or 1)) / 2 for low, high in spans))
+    basis = over.basis if over.basis == under.basis else "prompts"
+    return Estimate(value, value * math.exp(-half), value * math.exp(half), basis)
 
 
 def _check_prompts(left: RunData, right: RunData) -> None:
@@ -157,7 +176,7 @@ def _check_prompts(left: RunData, right: RunData) -> None:
 
 def _throughput(left: RunData, right: RunData, batches: Batches | None) -> list[Number]:
     sides = [[s.throughput.value for s in data.starts if s.throughput.value] for data in (left, right)]
-    if (left.summary.declared.get("requests_at_once") or 1) == 1 or not all(sides):
+    if not _several(left) or not all(sides):
         return []
     estimate = ratio_of_starts(sides[0], sides[1])
     if min(map(len, sides)) == 1 and batches is not None:
@@ -169,6 +188,10 @@ def _throughput(left: RunData, right: RunData, batches: Batches | None) -> list[
     title = "Throughput ratio"
     low, high = estimate.low, estimate.high
     return [Number("ratio_throughput", title, "x", "higher", estimate.value, low, high, estimate.basis)]
+
+
+def _several(data: RunData) -> bool:
+    return (data.summary.declared.get("requests_at_once") or 1) > 1
 
 
 def _quality(left: RunData, right: RunData, notes: list[str]) -> list[Number]:

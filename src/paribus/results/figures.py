@@ -55,7 +55,7 @@ def _speed(data: RunData, speed: SpeedSummary) -> Iterator[Number]:
     for k in KS:
         yield from _time_to(starts, speed, k)
     for tag, cell in _MEANS.items():
-        yield from _number(tag, _mean(starts, cell, over_starts=several))
+        yield from _number(tag, mean_of(starts, cell, over_starts=several))
     yield from _whole_answers(starts, several)
     # The headline: with one request what it writes a second, with several what all of them write together.
     yield from _interval("output_speed", speed.output_speed)
@@ -106,7 +106,7 @@ _MEANS: dict[str, Callable[[Row], float | None]] = {
 }
 
 
-def _mean(starts: Starts, cell: Callable[[Row], float | None], *, over_starts: bool) -> Estimate | None:
+def mean_of(starts: Starts, cell: Callable[[Row], float | None], *, over_starts: bool) -> Estimate | None:
     """A mean over requests: bootstrap over starts, then prompts; at several requests t over starts."""
     if over_starts and len(starts) > 1:
         means = [mean([v for row in rows if (v := cell(row)) is not None]) for rows in starts]
@@ -124,7 +124,7 @@ def _mean(starts: Starts, cell: Callable[[Row], float | None], *, over_starts: b
 def _whole_answers(starts: Starts, several: bool) -> Iterator[Number]:
     answered = [row for rows in starts for row in rows if row.ok]
     if answered and sum(row.capped for row in answered) <= CAPPED * len(answered):
-        estimate = _mean(starts, lambda r: _ms(r.e2e_ns) if r.ok and not r.capped else None, over_starts=several)
+        estimate = mean_of(starts, lambda r: _ms(r.e2e_ns) if r.ok and not r.capped else None, over_starts=several)
         yield from _number("answer_time", estimate)
 
 

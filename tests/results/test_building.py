@@ -1,0 +1,283 @@
+"""The database holds every sealed run, the same whatever the order of things; figures can be cited."""
+
+import json
+import shutil
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from synthetic_runs import STACK, Clone, make_catalog
+
+from paribus.catalog import Candidate, Verdict
+from paribus.cli import app
+from paribus.conditions import CheckFailed, ParibusError, RunPath, UsageError, run_id
+from paribus.results.build import DATA, DATABASE, build
+from paribus.results.check import check
+from paribus.results.check_race import decide_again
+from paribus.results.cite import cite
+from paribus.results.run import RunFolder
+from paribus.results.seal import seal
+from paribus.results.tables import EXPORTS, TABLES
+
+FAST = "ngram-simple-n4-m4"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A clone with plain decoding and speculation at 1 and 16 requests, a decided race, and its database."""
+    root = tmp_path_factory.mktemp("built")
+    clone = Clone(root, make_catalog(root))
+    for scenario in ("c1-long", "c16-long"):
+        for decoder in ("plain", FAST):
+            seal(clone.run(decoder, scenario, starts=2, words=110), clone.catalog)
+    race(clone, [clone.run(decoder, "race-c1-long", words=40) for decoder in ("plain", FAST)])
+    build(root)
+    return clone
+
+
+def race(clone: Clone, runs: list[RunFolder]) -> Path:
+    """Seal the candidates of a race and write its verdict."""
+    for run in runs:
+        seal(run, clone.catalog)
+    place = runs[0].path
+    system = place.system.rsplit("--", 1)[0] + "--race"
+    folder = runs[0].results / place.hardware / place.machine / system / place.measure / "0123456789ab.1"
+    folder.mkdir(parents=True)
+    draft = Verdict(
+        stack=STACK,
+        scenario="race-c1-long",
+        measure=place.measure,
+        metric="",
+        unit="",
+        candidates=[Candidate(decoder=run.path.system.split("--")[3], run=str(run.path), value=None) for run in runs],
+        winner=FAST,
+        plain_is_faster=False,
+        not_tried={"ngram-cache-d4": "it keeps state"},
+        runs=[str(run.path) for run in runs],
+        decided_at="2026-12-01T12:00:00Z",
+    )
+    path = RunPath.parse("/".join(folder.parts[-5:]))
+    verdict = decide_again(runs[0].results, path, draft, clone.catalog)
+    (folder / "race.json").write_text(verdict.model_dump_json(indent=1) + "\n")
+    return folder / "race.json"
+
+
+def query(clone: Clone, sql: str) -> list[tuple]:
+    connection = duckdb.connect(str(clone.root / DATABASE), read_only=True)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+def test_every_table_and_column_is_there_and_explained(built: Clone) -> None:
+    found = query(built, "SELECT table_name, column_name FROM information_schema.columns ORDER BY ordinal_position")
+    for table in TABLES.values():
+        assert [column for name, column in found if name == table.name] == table.names
+        assert all(column.doc for column in table.columns)
+    assert len(found) == query(built, "SELECT count(*) FROM dictionary")[0][0]
+
+
+def test_runs_starts_and_requests_add_up(built: Clone) -> None:
+    assert query(built, "SELECT kind, count(*) FROM runs GROUP BY kind ORDER BY kind") == [("race", 2), ("speed", 4)]
+    assert query(built, "SELECT count(*) FROM starts") == [(10,)]
+    counts = query(
+        built,
+        "SELECT r.run_id FROM runs r JOIN requests q USING (run_id) GROUP BY r.run_id, r.summary "
+        "HAVING count(*) != (r.summary->'$.speed.requests.ok')::INT + (r.summary->'$.speed.requests.failed')::INT",
+    )
+    assert counts == []
+
+
+def test_speculation_is_set_against_plain_decoding_with_a_permanent_id(built: Clone) -> None:
+    rows = query(
+        built,
+        "SELECT metric, value, low, high, figure_id, ranked FROM figures WHERE other_run_id IS NOT NULL ORDER BY 1, 2",
+    )
+    metrics = {row[0] for row in rows}
+    assert "ratio_throughput" in metrics
+    assert any(metric.startswith("speedup_time_to_") for metric in metrics)
+    for _, value, low, high, figure, ranked in rows:
+        assert low < value < high
+        assert figure.startswith("f")
+        assert len(figure) == 11
+        assert ranked
+
+
+def test_the_pair_of_one_stack_is_its_winner_against_plain(built: Clone) -> None:
+    rows = query(
+        built,
+        "SELECT p.measure, l.decoder, r.decoder, p.refused FROM pairs p JOIN runs l ON l.run_id = left_run_id "
+        "JOIN runs r ON r.run_id = right_run_id ORDER BY p.measure",
+    )
+    assert rows == [("c1-long.small", FAST, "plain", None), ("c16-long.small", FAST, "plain", None)]
+
+
+def test_the_race_keeps_every_candidate_and_what_was_not_tried(built: Clone) -> None:
+    rows = query(built, "SELECT decoder, winner, run_id IS NULL, left_out FROM races ORDER BY position")
+    assert rows == [
+        ("plain", False, False, None),
+        (FAST, True, False, None),
+        ("ngram-cache-d4", False, True, "it keeps state"),
+    ]
+
+
+def test_a_verdict_is_checked_against_its_runs(built: Clone) -> None:
+    path = next((built.root / "results").rglob("race.json"))
+    assert not check(built.root, [str(path.parent)]).failed
+    honest = path.read_text()
+    data = json.loads(honest)
+    data["winner"] = "plain"
+    data["candidates"][0]["value"] += 1
+    path.write_text(json.dumps(data))
+    try:
+        texts = [f.text for f in check(built.root, [str(path.parent)]).findings if f.verdict == "fails"]
+    finally:
+        path.write_text(honest)
+    assert any("winner is 'plain'" in text for text in texts)
+    assert any("candidates[0].value" in text for text in texts)
+
+
+def test_a_second_build_knows_every_run_and_gives_the_same(built: Clone) -> None:
+    before = {p.name: p.read_bytes() for p in (built.root / DATA).iterdir()}
+    content = query(built, "SELECT value FROM meta WHERE key = 'content'")
+    again = build(built.root)
+    assert again.reused == again.runs + 2
+    assert query(built, "SELECT value FROM meta WHERE key = 'content'") == content
+    assert {p.name: p.read_bytes() for p in (built.root / DATA).iterdir()} == before
+
+
+def test_rows_made_anew_are_those_that_were_kept(built: Clone) -> None:
+    content = query(built, "SELECT value FROM meta WHERE key = 'content'")
+    for path in (built.root / "build" / "rows").iterdir():
+        path.unlink()
+    assert build(built.root).reused == 0
+    assert query(built, "SELECT value FROM meta WHERE key = 'content'") == content
+
+
+def test_the_data_files_load_with_one_line_and_name_no_place(built: Clone) -> None:
+    for name in EXPORTS:
+        rows = query(built, f'SELECT count(*) FROM "{name}"')[0][0]
+        assert pq.read_table(built.root / DATA / f"{name}.parquet").num_rows == rows
+        assert duckdb.sql(f"SELECT count(*) FROM '{built.root / DATA / name}.csv'").fetchall() == [(rows,)]
+    for path in (built.root / DATA).iterdir():
+        assert str(built.root).encode() not in path.read_bytes()
+    assert "CC-BY-4.0" in (built.root / DATA / "LICENCE.txt").read_text()
+
+
+def test_a_figure_is_cited_with_all_its_conditions(built: Clone) -> None:
+    run, figure = query(
+        built, "SELECT run_id, figure_id FROM figures WHERE headline AND metric = 'output_speed_standard'"
+    )[0]
+    citation = cite(built.root, figure)
+    for part in ("Test CPU", "q4-1", "llamacpp 1.0", "1 request", "own-v0", "temperature 0.2", "2026-12-01", figure):
+        assert part in citation.sentence
+    assert "tokens/s [" in citation.sentence
+    assert citation.bibtex.startswith("@misc{paribus-" + figure)
+    assert cite(built.root, run).figure_id == figure
+    assert cite(built.root, run, "ttft").sentence.startswith("Time to first text")
+    with pytest.raises(UsageError, match="ttft"):
+        cite(built.root, run, "nonsense")
+
+
+def test_a_ratio_is_cited_with_both_sides(built: Clone) -> None:
+    figure = query(built, "SELECT figure_id FROM figures WHERE metric = 'ratio_throughput'")[0][0]
+    sentence = cite(built.root, figure).sentence
+    assert "times as fast as plain" in sentence
+    assert f"{FAST} against plain" in sentence
+    assert sentence.count("16 requests at once") == 1
+
+
+def test_an_unknown_figure_is_a_usage_error(built: Clone) -> None:
+    with pytest.raises(UsageError, match="figure id"):
+        cite(built.root, "faaaaaaaaaa")
+
+
+def test_without_a_database_cite_says_what_to_run(clone: Clone) -> None:
+    with pytest.raises(UsageError, match="paribus build"):
+        cite(clone.root, "faaaaaaaaaa")
+
+
+def test_an_empty_clone_builds(clone: Clone) -> None:
+    assert build(clone.root).runs == 0
+    assert query(clone, "SELECT count(*) FROM models") == [(1,)]
+    assert query(clone, "SELECT count(*) FROM runs") == [(0,)]
+
+
+def test_unsealed_runs_are_named_and_left_out(clone: Clone) -> None:
+    run = clone.run(words=20)
+    found = build(clone.root)
+    assert found.unsealed == [str(run.path)]
+    assert found.runs == 0
+
+
+def test_superseded_runs_stay_and_are_not_ranked(clone: Clone) -> None:
+    old, new = clone.run(words=20, n=1), clone.run(words=20, n=2)
+    for run in (old, new):
+        seal(run, clone.catalog)
+    line = f"{old.path},{new.run_id},2026-12-02,the engine was misconfigured\n"
+    (clone.root / "results" / "superseded.csv").write_text("old,new,date,reason\n" + line)
+    build(clone.root)
+    rows = {r[0]: r[1:] for r in query(clone, "SELECT run_id, ranked, superseded_by FROM runs")}
+    assert rows == {old.run_id: (False, new.run_id), new.run_id: (True, None)}
+    assert query(clone, f"SELECT DISTINCT ranked FROM figures WHERE run_id = '{old.run_id}'") == [(False,)]
+
+
+def test_a_line_of_superseded_without_a_reason_is_refused(clone: Clone) -> None:
+    (clone.root / "results" / "superseded.csv").write_text("old,new,date,reason\nrabc,,2026-12-02,\n")
+    with pytest.raises(UsageError, match="line 2"):
+        build(clone.root)
+
+
+def test_the_same_path_in_two_results_folders_is_a_clash(clone: Clone) -> None:
+    run = clone.run(words=20)
+    seal(run, clone.catalog)
+    twin = clone.root / "build" / "demo-results" / str(run.path)
+    twin.parent.mkdir(parents=True)
+    shutil.copytree(run.folder, twin)
+    with pytest.raises(CheckFailed, match=run_id(str(run.path))):
+        build(clone.root)
+
+
+def invoke(root: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str]:
+    """A command in a clone, as a person types it: its exit code and what it prints."""
+    monkeypatch.chdir(root)
+    result = CliRunner().invoke(app, words)
+    if isinstance(result.exception, ParibusError):
+        return result.exception.exit_code, f"{result.output}{result.exception}"
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def test_the_commands_do_what_their_help_says(built: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast, plain = (
+        query(built, f"SELECT run_id FROM runs WHERE decoder = '{d}' AND measure = 'c1-long.small'")[0][0]
+        for d in (FAST, "plain")
+    )
+    assert invoke(built.root, monkeypatch, "check", fast)[0] == 0
+    assert invoke(built.root, monkeypatch, "seal", fast)[0] == 0
+    code, text = invoke(built.root, monkeypatch, "compare", fast, plain)
+    assert code == 1
+    assert f"decoder: {FAST} and plain" in text
+    code, text = invoke(built.root, monkeypatch, "compare", fast, plain, "--subject", "decoder")
+    assert code == 0
+    assert f"{FAST} is" in text
+    code, text = invoke(built.root, monkeypatch, "compare", fast, plain, "--subject", "decoder", "--json")
+    assert json.loads(text)["ratios"]
+    code, text = invoke(built.root, monkeypatch, "cite", fast, "--form", "bibtex")
+    assert code == 0
+    assert text.startswith("@misc")
+    code, text = invoke(built.root, monkeypatch, "build")
+    assert code == 0
+    assert "6 runs" in text
+    assert invoke(built.root, monkeypatch, "check", "nowhere")[0] == 2
+
+
+@pytest.mark.parametrize("command", ["check", "compare", "cite", "seal", "build", "schemas"])
+def test_help_has_examples(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    assert f"paribus {command}" in result.output

@@ -1,0 +1,167 @@
+"""Two runs are compared when only the subject differs; else every difference is named with both values."""
+
+from typing import Any
+
+import pytest
+from synthetic_runs import Clone
+
+from paribus.conditions import CONDITIONS, CheckFailed, UsageError
+from paribus.results.batches import window_batches
+from paribus.results.compare import Comparison, compare
+from paribus.results.data import RunData
+from paribus.results.gates import SUBJECTS, differences, parse_subjects, refusals
+from paribus.results.run import RunSummary
+from paribus.results.seal import seal
+
+DECODER = parse_subjects("decoder")
+
+
+def sealed(clone: Clone, decoder: str = "plain", scenario: str = "c1-long", **options: Any) -> RunData:
+    run = clone.run(decoder, scenario, **options)
+    seal(run, clone.catalog)
+    return RunData.read(run)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunData, RunData]:
+    """Speculation at 8 ms a word beside plain decoding at 12; three starts each."""
+    from synthetic_runs import make_catalog
+
+    root = tmp_path_factory.mktemp("pair")
+    clone = Clone(root, make_catalog(root))
+    names = ("ngram-simple-n4-m4", "plain")
+    return tuple(sealed(clone, name, starts=3) for name in names)  # type: ignore[return-value]
+
+
+def changed(data: RunData, **conditions: Any) -> RunSummary:
+    """The summary of a run under other conditions."""
+    declared = {**data.summary.declared, **{n: v for n, v in conditions.items() if CONDITIONS[n].how == "declared"}}
+    observed = {**data.summary.observed, **{n: v for n, v in conditions.items() if CONDITIONS[n].how == "observed"}}
+    return data.summary.model_copy(update={"declared": declared, "observed": observed})
+
+
+def test_the_decoder_is_compared_when_it_is_the_subject(pair: tuple[RunData, RunData]) -> None:
+    made = compare(*pair, DECODER)
+    speedup = made.ratios[0]
+    # 50 ms, then one word each 8 or 12 ms: over 300 standard tokens that is nearly 12 / 8.
+    assert speedup.metric in ("speedup_time_to_100", "speedup_time_to_300")
+    assert 1.35 < speedup.value < 1.5
+    assert speedup.low is not None
+    assert speedup.low < speedup.value < (speedup.high or 0)
+    assert speedup.basis == "starts and prompts"
+    assert "times as fast as plain" in made.sentences()[0]
+    assert {d.name for d in made.subject} == {"decoder", "decoder_parameters"}
+
+
+def test_seen_from_the_other_side_the_ratio_is_upside_down(pair: tuple[RunData, RunData]) -> None:
+    one, two = compare(*pair, DECODER).ratios[0], compare(pair[1], pair[0], DECODER).ratios[0]
+    assert one.value * two.value == pytest.approx(1)
+    assert "ngram-simple-n4-m4 is" in compare(pair[1], pair[0], DECODER).sentences()[0]
+
+
+def test_without_a_subject_it_is_refused_with_both_values_and_the_remedy(pair: tuple[RunData, RunData]) -> None:
+    with pytest.raises(CheckFailed, match=r"decoder: ngram-simple-n4-m4 and plain .*--subject decoder"):
+        compare(*pair, frozenset())
+
+
+@pytest.mark.parametrize("name", [n for n, c in CONDITIONS.items() if c.gates == "always" and n != "energy_scope"])
+def test_what_always_gates_is_never_compared(pair: tuple[RunData, RunData], name: str) -> None:
+    everything = parse_subjects(",".join(SUBJECTS))
+    value = {"acceptance_method": "approximate", "cached_tokens": 12, "sampling_accepted": ["top_p"]}.get(name, "other")
+    right = changed(pair[1], **{name: value})
+    left = pair[0].summary
+    assert name in {d.name for d in refusals(left, right, everything - {"model"})}
+
+
+@pytest.mark.parametrize("name", [n for n, c in CONDITIONS.items() if c.gates == "subject"])
+def test_what_may_be_the_subject_is_refused_until_declared(pair: tuple[RunData, RunData], name: str) -> None:
+    right = changed(pair[0], **{name: "other"})
+    left = pair[0].summary
+    assert [d.name for d in refusals(left, right)] == [name]
+    assert refusals(left, right, {name}) == []
+    assert [d.name for d in differences(left, right, {name})] == [name]
+
+
+@pytest.mark.parametrize("name", [n for n, c in CONDITIONS.items() if c.gates == "shown" and n != "admitted"])
+def test_what_is_only_shown_never_gates(pair: tuple[RunData, RunData], name: str) -> None:
+    assert differences(pair[0].summary, changed(pair[0], **{name: "other"})) == []
+
+
+def test_every_lossless_way_to_accept_drafts_may_meet(pair: tuple[RunData, RunData]) -> None:
+    for one in ("none", "rejection", "block", "strict"):
+        assert refusals(changed(pair[0], acceptance_method=one), changed(pair[0], acceptance_method="none")) == []
+    synthetic = changed(pair[0], acceptance_method="synthetic")
+    assert refusals(synthetic, pair[0].summary)
+
+
+def test_fewer_requests_admitted_than_asked_is_refused(pair: tuple[RunData, RunData]) -> None:
+    one, all_ = changed(pair[0], requests_at_once=16, admitted=12), changed(pair[0], requests_at_once=16, admitted=16)
+    assert [d.name for d in refusals(one, all_)] == ["admitted"]
+    assert "12 of 16" in str(refusals(one, all_)[0])
+
+
+def test_two_models_may_send_their_own_sampling_fields_if_none_is_left_out(pair: tuple[RunData, RunData]) -> None:
+    model = parse_subjects("model")
+    other = changed(pair[0], model="other", sampling={"temperature": 1.0, "top_k": 64})
+    full = {"sampling_accepted": ["temperature", "top_k"]}
+    assert refusals(pair[0].summary, other.model_copy(update={"observed": {**other.observed, **full}}), model) == []
+    lacking = {**other.observed, "sampling_accepted": ["temperature"]}
+    assert refusals(pair[0].summary, other.model_copy(update={"observed": lacking}), model)
+
+
+def test_a_run_with_an_invalid_flag_is_in_no_comparison(clone: Clone) -> None:
+    bad, good = sealed(clone, "ngram-simple-n4-m4", drop=1), sealed(clone, "plain")
+    with pytest.raises(CheckFailed, match="failures"):
+        compare(bad, good, DECODER)
+
+
+def test_a_run_is_not_compared_with_itself(pair: tuple[RunData, RunData]) -> None:
+    with pytest.raises(CheckFailed, match="the same run"):
+        compare(pair[0], pair[0], DECODER)
+
+
+def test_an_unknown_subject_is_named_with_what_there_is() -> None:
+    with pytest.raises(UsageError, match="decoder"):
+        parse_subjects("colour")
+    with pytest.raises(UsageError):
+        parse_subjects("precision")
+
+
+def test_equal_decoders_show_no_clear_difference(clone: Clone) -> None:
+    left = sealed(clone, "ngram-simple-n4-m4", pace=12.0, starts=3)
+    made = compare(left, sealed(clone, "plain", starts=3), DECODER)
+    assert made.ratios[0].value == pytest.approx(1)
+    assert "no clear difference" in made.sentences()[0]
+
+
+def _at_sixteen(clone: Clone, starts: int) -> Comparison:
+    names = ("ngram-simple-n4-m4", "plain")
+    runs = [sealed(clone, name, "c16-long", starts=starts, words=60) for name in names]
+    return compare(runs[0], runs[1], DECODER, window_batches)
+
+
+@pytest.mark.parametrize(("starts", "basis"), [(3, "starts"), (1, "batches")])
+def test_throughput_at_sixteen_says_what_its_interval_rests_on(clone: Clone, starts: int, basis: str) -> None:
+    made = _at_sixteen(clone, starts)
+    ratio = next(one for one in made.ratios if one.metric == "ratio_throughput")
+    assert 1.2 < ratio.value < 1.55
+    assert ratio.basis == basis
+    assert ("one start" in next(s for s in made.sentences() if "Throughput" in s)) == (basis == "batches")
+
+
+def test_short_answers_fall_back_to_a_smaller_k_and_say_so(clone: Clone) -> None:
+    left = sealed(clone, "ngram-simple-n4-m4", words=20)
+    made = compare(left, sealed(clone, "plain", words=20), DECODER)
+    assert made.ratios[0].metric == "speedup_time_to_32"
+    assert any("k = 32 is the largest" in note for note in made.notes)
+
+
+def test_one_start_makes_no_claim_about_starts(clone: Clone) -> None:
+    made = compare(sealed(clone, "ngram-simple-n4-m4"), sealed(clone, "plain"), DECODER)
+    assert made.ratios[0].basis in ("prompts", "kinds")
+    assert "knows nothing of what differs between starts" in made.sentences()[0]
+
+
+def test_another_machine_is_said(clone: Clone) -> None:
+    made = compare(sealed(clone, "ngram-simple-n4-m4"), sealed(clone, "plain", machine="m-other"), DECODER)
+    assert any("two machines" in note for note in made.notes)
