@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,7 +84,7 @@ def test_windows_side_by_side_add_up_to_everything_that_was_written(streams, inn
     pieces = pieces_of(streams)
     everything = sum(float(s.amount[-1]) for s in streams if len(s.amount))
     edges = sorted({-1, *inner, 100 * SECOND})
-    windows = [Window(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    windows = [Window(a, b) for a, b in itertools.pairwise(edges)]
     assert sum(credited(pieces, w) for w in windows) == pytest.approx(everything, abs=1e-6)
     assert sum(arrived(pieces, w) for w in windows) == pytest.approx(everything, abs=1e-6)
 

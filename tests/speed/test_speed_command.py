@@ -1,0 +1,213 @@
+"""`paribus speed` and `paribus tune` as a person types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from paribus.cli import main
+from paribus.speed.summary import SpeedSummary
+from scripted import Script
+
+
+@pytest.fixture
+def prompts(tmp_path: Path) -> Path:
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("".join(json.dumps({"id": f"p{i}", "prompt": f"say {i}"}) + "\n" for i in range(4)))
+    return path
+
+
+def paribus(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    return int(end.value.code or 0)
+
+
+def speed(endpoint, out: Path, prompts: Path, *more: str) -> int:
+    return paribus(
+        "speed", "--base-url", endpoint.base_url, "--model", endpoint.model, "--out", str(out),
+        "--prompts", str(prompts), "--warmup-prompts", str(prompts), *more,
+    )  # fmt: skip
+
+
+def test_it_measures_writes_its_files_and_shows_a_table(scripted, prompts, tmp_path, capsys):
+    assert speed(scripted.endpoint("f20-n32-i2000"), tmp_path / "out", prompts) == 0
+    shown = capsys.readouterr().out
+    assert "4 of 4" in shown
+    assert "output speed" in shown
+    names = {p.name for p in (tmp_path / "out").iterdir()}
+    assert names == {"summary.json", "requests.parquet", "requests-lite.parquet", "conditions.json"}
+    summary = SpeedSummary.model_validate_json((tmp_path / "out" / "summary.json").read_bytes())
+    assert summary.tokens.total == 128
+    assert summary.ttft_ms.p50 == pytest.approx(20, abs=5)
+
+
+def test_json_is_the_summary_and_nothing_else(scripted, prompts, tmp_path, capsys):
+    assert speed(scripted.endpoint("f5-n8-i500"), tmp_path / "out", prompts, "--json", "--concurrency", "2") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert printed["requests"]["ok"] == 4
+    assert printed["concurrency_seen"] == 2
+
+
+def test_more_requests_than_prompts_cycle_them_and_say_so(scripted, prompts, tmp_path, capsys):
+    assert speed(scripted.endpoint("f5-n8-i500"), tmp_path / "out", prompts, "--requests", "10", "--warmup", "0") == 0
+    assert "10 of 10" in (told := capsys.readouterr()).out
+    assert "10 requests from 4 prompts: prompts come again" in told.err.replace("\n", " ")
+    assert len(scripted.log("f5-n8-i500")) == 10
+
+
+def test_warm_up_is_four_requests_or_one_for_each_at_once_unless_told(scripted, prompts, tmp_path):
+    speed(scripted.endpoint("f5-n8-i500"), tmp_path / "a", prompts)
+    assert len(scripted.log("f5-n8-i500")) == 4 + 4
+    speed(scripted.endpoint("f5-n8-i600"), tmp_path / "b", prompts, "--concurrency", "6")
+    assert len(scripted.log("f5-n8-i600")) == 6 + 4
+
+
+def test_options_reach_the_server_and_sampling_only_when_given(scripted, prompts, tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sesame")
+    endpoint = scripted.endpoint("f5-n8-i500")
+    more = ["--max-tokens", "7", "--temperature", "0.5", "--extra-body", '{"top_k": 3}', "--api-key-env", "MY_KEY"]
+    assert speed(endpoint, tmp_path / "out", prompts, *more, "--warmup", "0") == 0
+    seen = scripted.log(endpoint.model)[0]
+    assert (seen.request["max_tokens"], seen.request["temperature"], seen.request["top_k"]) == (7, 0.5, 3)
+    assert "top_p" not in seen.request
+    assert seen.headers["authorization"] == "Bearer sesame"
+    assert "sesame" not in (tmp_path / "out" / "conditions.json").read_text()
+
+
+def test_completions_endpoints_too(scripted, prompts, tmp_path):
+    assert speed(scripted.endpoint("f5-n8-i500"), tmp_path / "out", prompts, "--api", "completions") == 0
+
+
+def test_nothing_is_overwritten(scripted, prompts, tmp_path, capsys):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "summary.json").write_text("mine")
+    assert speed(scripted.endpoint("f5-n8"), out, prompts) == 2
+    assert "nothing is overwritten" in capsys.readouterr().err
+    assert (out / "summary.json").read_text() == "mine"
+    assert scripted.log("f5-n8") == []
+
+
+def test_when_nothing_succeeds_it_says_so_and_the_summary_is_there(scripted, prompts, tmp_path, capsys):
+    scripted.register("broken", Script(status=503, content_type="application/json", framing="length"))
+    assert speed(scripted.endpoint("broken"), tmp_path / "out", prompts, "--warmup", "1") == 1
+    assert "no request was answered (http_503)" in capsys.readouterr().err
+    summary = SpeedSummary.model_validate_json((tmp_path / "out" / "summary.json").read_bytes())
+    assert (summary.requests.ok, summary.requests.failed) == (0, 4)
+    assert "failures" in {f.id for f in summary.flags}
+
+
+def test_a_server_that_is_not_there_is_told_at_once(prompts, tmp_path, capsys):
+    from types import SimpleNamespace
+
+    nobody = SimpleNamespace(base_url="http://127.0.0.1:9/v1", model="m")
+    assert speed(nobody, tmp_path / "out", prompts) == 1
+    assert "connect" in capsys.readouterr().err
+    assert (tmp_path / "out" / "summary.json").exists()
+
+
+WRONG = [
+    (["--out", "x"], "--base-url"),
+    (["--base-url", "ftp://x", "--model", "m", "--out", "x"], "must look like"),
+    (["--base-url", "http://x/v1", "--model", "m", "--out", "x", "--prompts", "none.jsonl"], "can't read the prompts"),
+    (["--base-url", "http://x/v1", "--model", "m", "--out", "x", "--extra-body", "{"], "not JSON"),
+    (["--base-url", "http://x/v1", "--model", "m", "--out", "x", "--extra-body", "[1]"], "JSON object"),
+    (["--base-url", "http://x/v1", "--model", "m", "--out", "x", "--api-key-env", "NO_SUCH"], "no API key"),
+    (["--base-url", "http://x/v1", "--model", "m", "--out", "x", "--tokenizer", "none"], "no tokenizer"),
+    (["--base-url", "http://x/v1", "--model", "m", "--out", "x", "--concurrency", "0"], "concurrency"),
+    (["--job", "r-1", "--model", "m"], "leave out --model"),
+    (["--job", "r-1", "--plan", "none.json"], "there is no plan"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG)
+def test_wrong_usage_is_one_sentence_and_nothing_is_written(arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks").symlink_to(Path(__file__).resolve().parents[2] / "tasks")
+    assert paribus("speed", *arguments) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "Traceback" not in told
+    assert not (tmp_path / "x").exists()
+
+
+def test_n_over_one_is_refused_before_anything_is_sent(scripted, prompts, tmp_path, capsys):
+    assert speed(scripted.endpoint("f5-n8"), tmp_path / "out", prompts, "--extra-body", '{"n": 2}') == 2
+    assert "n must be 1" in capsys.readouterr().err
+
+
+def test_two_prompts_of_one_name_are_refused(scripted, tmp_path, capsys):
+    path = tmp_path / "twice.jsonl"
+    path.write_text('{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": "y"}\n')
+    assert speed(scripted.endpoint("f5-n8"), tmp_path / "out", path) == 2
+    assert "comes twice" in capsys.readouterr().err
+
+
+def test_checks_ride_along(scripted, tmp_path):
+    path = tmp_path / "checked.jsonl"
+    check = {"kind": "number", "parameters": {"value": 4}}
+    from paribus.speed.checks import CHECKERS
+
+    if "number" not in CHECKERS:
+        pytest.skip("there is no number check")
+    path.write_text(json.dumps({"id": "sum", "prompt": "2 + 2?", "check": check}) + "\n")
+    from scripted import DONE, Step, content, finish, usage
+
+    said = content("It is 4.") + finish() + usage(5) + DONE
+    scripted.register("adds", Script((Step(5, said, 5),)))
+    assert speed(scripted.endpoint("adds"), tmp_path / "out", path, "--warmup", "0") == 0
+    summary = SpeedSummary.model_validate_json((tmp_path / "out" / "summary.json").read_bytes())
+    assert (summary.requests.checked, summary.requests.check_passed) == (1, 1)
+
+
+def test_ctrl_c_keeps_what_has_ended_and_exits_130(scripted, prompts, tmp_path):
+    endpoint, out = scripted.endpoint("f5-n40-i5000"), tmp_path / "out"
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from paribus.cli import main; main()",
+            "speed",
+            "--base-url",
+            endpoint.base_url,
+            "--model",
+            endpoint.model,
+            "--out",
+            str(out),
+            "--prompts",
+            str(prompts),
+            "--requests",
+            "5000",
+            "--warmup",
+            "0",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"COLUMNS": "100"},
+    )
+    deadline = time.monotonic() + 60
+    while len(scripted.log(endpoint.model)) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert b"Traceback" not in told
+    summary = SpeedSummary.model_validate_json((out / "summary.json").read_bytes())
+    assert summary.requests.ok >= 2
+    assert summary.requests.failed == 0
+
+
+def test_help_has_examples(capsys):
+    assert paribus("speed", "--help") == 0
+    assert "paribus speed --base-url http://127.0.0.1:8000/v1 --model my-model --out" in capsys.readouterr().out
+    assert paribus("tune", "--help") == 0
+    assert "race.json" in capsys.readouterr().out

@@ -1,0 +1,222 @@
+"""One start of a planned measure against the scripted endpoint: files, loads, what is observed."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from paribus.catalog import Catalog, PlannedMeasure
+from paribus.conditions import CheckFailed, EnvironmentFault
+from paribus.engines import StartRecord
+from paribus.machine import Load as MachineLoad
+from paribus.speed.race import read_part
+from paribus.speed.rows import read_rows
+from paribus.speed.run import load_of, measure_speed_start, with_machine
+from paribus.speed.summarise import Around
+from paribus.wire import read_outcomes
+
+KINDS = ("chat", "code", "maths")
+
+SCENARIO = """\
+scenario: {name}
+title: x
+requests: {requests}
+length: long
+cap: 1024
+prompts: own
+split: measured
+"""
+SCALE = """\
+scale: demo
+starts: 1
+prompts: 2
+requests_16: 24
+window_s: {window}
+window_completions: 0
+caps: {{short: 16, long: 32}}
+warm_up_blocks: 2
+"""
+HARDWARE = """\
+hardware: cpu
+card: {kind: cpu, title: a CPU}
+speeds: {decode_1: 85, decode_16: 160, prompt: 240, engine_start_s: 4}
+"""
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    root = tmp_path / "root"
+    for name, requests in (("c1-long", 1), ("c4-long", 4)):
+        _write(root / f"tasks/speed/{name}.yaml", SCENARIO.format(name=name, requests=requests))
+    _write(root / "tasks/scales/demo.yaml", SCALE.format(window=0.1))
+    _write(root / "hardware/cpu/hardware.yaml", HARDWARE)
+    lines = [
+        {"id": f"{kind}-{split}-{i}", "prompt": f"{kind} {i}", "kind": kind, "length": "long", "split": split}
+        for kind in KINDS
+        for split in ("measured", "tuning")
+        for i in range(2)
+    ]
+    _write(root / "tasks/speed/prompts/own.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    return Catalog(root)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def planned(scenario: str) -> PlannedMeasure:
+    run = f"cpu/m-x/tiny--q4--llamacpp--plain/{scenario}.demo/0123456789ab.1"
+    declared = {"scale": "demo", "cap": 32, "hardware": "cpu", "sampling": {"temperature": 0.2, "top_k": 5}}
+    return PlannedMeasure(measure=f"{scenario}.demo", id=scenario, run=run, declared=declared, hashes={})
+
+
+class Session:
+    """A session on the scripted endpoint in place of an engine."""
+
+    def __init__(self, endpoint, *, alive: bool = True, running: float = 4):
+        self.endpoint, self._alive, self._running = endpoint, alive, running
+        model = SimpleNamespace(context=8192, kind="autoregressive", tokenizer=None)
+        decoder = SimpleNamespace(acceptance="none")
+        self.system = SimpleNamespace(model=model, name="tiny", thinking_settings={}, decoder=decoder)
+        self.engine = SimpleNamespace(sampling_fields=frozenset({"temperature"}))
+        self.record = StartRecord()
+        self.parts: list[str] = []
+
+    def gauges(self):
+        return {"running": self._running}
+
+    def alive(self):
+        return self._alive
+
+    def death(self):
+        return "the engine ended while it was measured"
+
+    def load(self):
+        return MachineLoad(samples=0)
+
+    @contextmanager
+    def warming_up(self):
+        self.parts.append("warming up")
+        yield
+
+    @contextmanager
+    def measuring(self):
+        self.parts.append("measuring")
+        yield
+        self.record.counters = {"drafts": 10.0, "accepted_tokens": 20.0, "generated_tokens": 60.0}
+
+
+def measure(session, catalog, folder, scenario="c1-long"):
+    return measure_speed_start(session, planned(scenario), catalog, folder)
+
+
+def test_at_one_request_every_prompt_is_measured_once_after_the_warm_up(scripted, catalog, tmp_path):
+    session, folder = Session(scripted.endpoint("f5-n40-i500")), tmp_path / "start-1"
+    record = measure(session, catalog, folder)
+    assert session.parts == ["warming up", "measuring"]
+    assert sorted(p.name for p in folder.iterdir()) == ["requests-lite.parquet", "requests.parquet", "summary.json"]
+    part = read_part(folder)
+    assert sorted(r.prompt_id for r in part.rows) == sorted(f"{k}-measured-{i}" for k in KINDS for i in range(2))
+    assert part.summary.requests.ok == 6
+    assert part.summary.requests.capped == 6, "40 tokens are more than the cap of 32"
+    assert part.summary.acceptance.acceptance_length == 3
+    assert set(part.summary.kinds) == set(KINDS)
+    assert record.observed["sampling_accepted"] == ["temperature"]
+    assert {"preliminary", "sampling_left_out"} <= {f.id for f in part.summary.flags}
+
+
+def test_what_was_sent_is_natural_unique_and_without_a_seed(scripted, catalog, tmp_path):
+    endpoint = scripted.endpoint("f5-n8-i500")
+    measure(Session(endpoint), catalog, tmp_path / "start-1")
+    bodies = [emission.request for emission in scripted.log(endpoint.model)]
+    assert all("seed" not in body and "ignore_eos" not in body and "top_k" not in body for body in bodies)
+    assert all(body["temperature"] == 0.2 for body in bodies)
+    firsts = [body["messages"][0]["content"].splitlines()[0] for body in bodies]
+    assert len(set(firsts)) == len(bodies)
+    warm = [b for b in bodies if "measured" not in json.dumps(b)]
+    assert warm, "the warm-up asks its own prompts"
+
+
+def test_at_several_requests_the_window_is_the_steady_part_and_its_rate_is_the_servers(scripted, catalog, tmp_path):
+    folder = tmp_path / "start-1"
+    measure(Session(scripted.endpoint("f20-n32-i5000")), catalog, folder, "c4-long")
+    summary = read_part(folder).summary
+    assert summary.requests.ok == 24
+    assert summary.concurrency_seen == 4
+    # 32 tokens in 20 + 31 x 5 ms, four at a time; loopback adds a little to each request.
+    assert summary.throughput.value == pytest.approx(4 * 32 / 0.175, rel=0.1)
+    assert summary.window_s >= 0.1
+
+
+def test_a_gauge_below_the_requests_asked_is_seen(scripted, catalog, tmp_path):
+    _write(
+        catalog.root / "tasks/scales/demo.yaml", SCALE.format(window=0.1).replace("requests_16: 24", "requests_16: 16")
+    )
+    session = Session(scripted.endpoint("f20-n32-i40000"), running=2)
+    measure(session, Catalog(catalog.root), tmp_path / "start-1", "c4-long")
+    summary = read_part(tmp_path / "start-1").summary
+    assert summary.admitted == 2
+    assert "admits" in {f.id for f in summary.flags}
+
+
+def test_raw_outcomes_give_the_rows_again(scripted, catalog, tmp_path):
+    from paribus.speed.run import traces_of
+    from paribus.speed.summarise import rows_of
+
+    folder = tmp_path / "start-1"
+    measure(Session(scripted.endpoint("f5-n20-i500")), catalog, folder)
+    again = rows_of(traces_of(read_outcomes(folder / "requests.parquet"), catalog.prompt_set("own")))
+    assert again == read_rows(folder / "requests-lite.parquet")
+
+
+def test_an_engine_that_died_is_an_environment_fault_and_leaves_no_summary(scripted, catalog, tmp_path):
+    with pytest.raises(EnvironmentFault, match="ended while"):
+        measure(Session(scripted.endpoint("f5-n4"), alive=False), catalog, tmp_path / "start-1")
+    assert not (tmp_path / "start-1" / "summary.json").exists()
+
+
+def test_a_start_without_an_answer_fails_with_the_reason(scripted, catalog, tmp_path):
+    from scripted import Script
+
+    scripted.register("broken", Script(status=500, content_type="application/json", framing="length"))
+    with pytest.raises(CheckFailed, match="http_500"):
+        measure(Session(scripted.endpoint("broken")), catalog, tmp_path / "start-1")
+
+
+def test_starts_have_orders_of_their_own(catalog, tmp_path):
+    def order(k: int) -> list[str]:
+        session = Session(None)
+        load = load_of(planned("c1-long"), session.system, frozenset(), catalog, tmp_path / f"start-{k}")
+        from paribus.wire import Endpoint
+
+        return [r.prompt_id for r in load.bodies(Endpoint("http://localhost/v1", "m"))]
+
+    assert sorted(order(1)) == sorted(order(2))
+    assert order(1) != order(2)
+    assert order(1) == order(1)
+
+
+def test_telemetry_becomes_flags_and_energy():
+    quiet = with_machine(
+        Around(1),
+        MachineLoad(1, busy_share=0.01, stolen_share=0.0, energy_j=100, power_integral_j=98, energy_scope="board"),
+    )
+    assert (quiet.energy_j, quiet.energy_scope) == (100, "board")
+    assert quiet.facts.energy_disagrees == ""
+    loud = with_machine(
+        Around(1), MachineLoad(1, busy_share=0.03, stolen_share=0.04, energy_j=140, power_integral_j=100)
+    )
+    assert loud.facts.busy_share == pytest.approx(0.07)
+    assert loud.energy_j is None
+    assert loud.facts.energy_disagrees
+    slow = with_machine(Around(1), MachineLoad(1, throttled_share=0.2, throttle_reasons=("thermal",)))
+    assert slow.facts.throttled_severity == "invalid"
+    capped = with_machine(
+        Around(1), MachineLoad(1, throttled_share=0.2, throttle_reasons=("power",), power_cap_only=True)
+    )
+    assert capped.facts.throttled_severity == "note"

@@ -1,0 +1,172 @@
+"""Summaries of starts and runs, and the rows they can be made from again."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from speed_making import make_row, make_trace, stream
+
+from paribus.conditions import UsageError, flag
+from paribus.speed.flags import Facts
+from paribus.speed.metrics.throughput import Window
+from paribus.speed.rows import Row, read_rows, write_rows
+from paribus.speed.summarise import Around, StartPart, concurrency_seen, pool, summarise
+from paribus.speed.summary import SpeedSummary
+from paribus.speed.trace import Prompt
+
+MS = 10**6
+
+
+def start(n: int = 6, *, step_ms: float = 10, workers: int = 1, **around) -> tuple[list[Row], SpeedSummary]:
+    """`n` answers of 40 tokens, `workers` at a time."""
+    length = 40 * step_ms
+    traces = [
+        make_trace(
+            stream(
+                [(step_ms * (i + 1), 1) for i in range(40)],
+                seed=k,
+                index=k,
+                prompt_id=f"p{k}",
+                due_ns=round((k // workers) * length * MS),
+                sent_ns=round((k // workers) * length * MS),
+                ended_ns=round((k // workers + 1) * length * MS),
+            ),
+            Prompt(f"p{k}", ("chat", "code")[k % 2], "long"),
+        )
+        for k in range(n)
+    ]
+    return summarise(traces, Around(workers, **around))
+
+
+def test_a_summary_counts_every_request_once():
+    rows, summary = start()
+    assert len(rows) == 6
+    assert (summary.requests.ok, summary.requests.failed) == (6, 0)
+    assert summary.tokens.total == sum(k.ok * 40 for k in summary.kinds.values()) == 240
+    assert summary.time_to_k_ms["32"].share == 1
+    assert summary.time_to_k_ms["100"] is None
+    assert summary.throughput.value is None, "one request at once has no throughput"
+    assert summary.ranked
+
+
+def test_a_window_gives_throughput_with_its_kind_of_interval():
+    _, summary = start(16, workers=4, window=Window(400 * MS, 1200 * MS))
+    assert summary.throughput.value == pytest.approx(400, rel=0.01)
+    assert summary.throughput.basis == "batches"
+    assert summary.window_ns == (400 * MS, 1200 * MS)
+    assert summary.throughput.requests_per_s == pytest.approx(10, rel=0.3)
+    assert summary.concurrency_seen == 4
+
+
+def test_soak_requests_fill_the_window_but_are_not_counted():
+    traces = [
+        make_trace(stream([(10.0 * (i + 1), 1) for i in range(40)], seed=k, index=k, phase=phase, prompt_id=f"p{k}"))
+        for k, phase in enumerate(["soak", "measured", "warm-up"])
+    ]
+    rows, summary = summarise(traces, Around(2, window=Window(0, 400 * MS)))
+    assert [row.counted for row in rows] == [False, True]
+    assert summary.requests.ok == 1
+    assert summary.throughput.value == pytest.approx(200)
+
+
+def test_an_empty_start_has_a_summary_too():
+    rows, summary = summarise([], Around(1))
+    assert rows == []
+    assert summary.requests.ok == 0
+    assert summary.output_speed.value is None
+    assert summary.decode_speed.coverage == 0
+
+
+def test_concurrency_is_what_was_really_open():
+    rows = [make_row(sent_ns=s, ended_ns=e) for s, e in ((0, 10), (5, 15), (10, 20), (12, 14))]
+    assert concurrency_seen(rows) == 3
+    assert concurrency_seen([make_row(status=0)]) == 0
+
+
+def test_the_summary_survives_its_json():
+    _, summary = start()
+    text = summary.model_dump_json(by_alias=True)
+    assert SpeedSummary.model_validate_json(text) == summary
+    assert '"schema":1' in text
+
+
+def parts(*steps: float, **around) -> list[StartPart]:
+    return [
+        StartPart(*start(16, step_ms=s, workers=4, window=Window(round(40 * s) * MS, round(120 * s) * MS), **around))
+        for s in steps
+    ]
+
+
+def test_a_run_pools_requests_and_takes_t_over_its_starts():
+    run = pool(parts(10, 10.2, 9.9, 10.1, 10))
+    assert run.requests.ok == 80
+    assert run.throughput.basis == "starts"
+    assert run.throughput.low < run.throughput.value < run.throughput.high
+    assert run.output_speed.basis == "starts and prompts"
+    assert run.flags == []
+
+
+def test_a_run_of_one_start_keeps_what_the_start_says_of_itself():
+    (only,) = parts(10)
+    run = pool([only])
+    assert run.throughput == only.summary.throughput
+    assert run.output_speed == only.summary.output_speed
+    assert run.stall_ms == only.summary.stall_ms
+    assert run.model_copy(update={"flags": []}) == only.summary.model_copy(update={"flags": []})
+
+
+def test_three_starts_at_full_scale_are_limited_and_preliminary_ones_are_not():
+    assert [f.id for f in pool(parts(10, 10, 10)).flags] == ["limited"]
+    small = parts(10, 10, 10, facts=Facts(rows=(), preliminary_scale="small"))
+    assert [f.id for f in pool(small).flags] == ["preliminary"]
+
+
+def test_a_start_without_a_window_leaves_the_run_without_throughput():
+    run = pool([*parts(10), StartPart(*start(16, workers=4))])
+    assert run.throughput.value is None
+    assert run.window_s is None
+
+
+def test_the_worst_start_counts_where_it_must():
+    one, two = parts(10, 10)
+    slow = dataclasses.replace(
+        two, summary=two.summary.model_copy(update={"admitted": 3, "flags": [flag("busy", "9%")]})
+    )
+    run = pool([one, slow])
+    assert run.admitted == 3
+    assert [f.id for f in run.flags] == ["busy"]
+
+
+optional = {
+    "error": st.none() | st.sampled_from(["cut", "http_500"]),
+    "check_passed": st.none() | st.booleans(),
+    "t300_ns": st.none() | st.integers(0, 2**60),
+    "tokens": st.floats(0, 1e9),
+    "prompt_id": st.text(st.characters(codec="utf-8"), min_size=1, max_size=20),
+    "counted": st.booleans(),
+}
+
+
+@given(st.lists(st.fixed_dictionaries(optional), max_size=5))
+def test_rows_come_back_as_they_were_written(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("rows") / "requests-lite.parquet"
+    rows = [make_row(index=i, **v) for i, v in enumerate(values)]
+    write_rows(path, rows)
+    assert read_rows(path) == rows
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_files_that_are_not_rows_are_refused_in_one_sentence(tmp_path):
+    broken = tmp_path / "a.parquet"
+    broken.write_bytes(b"PAR1 no")
+    with pytest.raises(UsageError, match="can't read the requests"):
+        read_rows(broken)
+    other = tmp_path / "b.parquet"
+    pq.write_table(pa.table({"index": [1]}), other)
+    with pytest.raises(UsageError, match="lacks the columns"):
+        read_rows(other)
