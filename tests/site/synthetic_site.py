@@ -44,12 +44,24 @@ def clone(folder: Path) -> Path:
 def figure(run_ids: list[str], metric: str, title: str, unit: str, value: float, **more: Any) -> dict[str, Any]:
     """A row of `figures`; the interval is 4% to either side unless given."""
     row = {
-        "figure_id": figure_id(run_ids, metric), "run_id": run_ids[0],
+        "figure_id": figure_id(run_ids, metric),
+        "run_id": run_ids[0],
         "other_run_id": run_ids[1] if len(run_ids) > 1 else None,
-        "metric": metric, "title": title, "unit": unit, "better": "lower" if unit == "ms" else "higher",
-        "value": value, "low": value * 0.96, "high": value * 1.04, "basis": "starts and prompts", "coverage": 1.0,
-        "headline": False, "kind_low": None, "kind_high": None, "ranked": True,
-        "sentence": f"{title}: {value:.3g} {unit}", "detail": {},
+        "metric": metric,
+        "title": title,
+        "unit": unit,
+        "better": "lower" if unit == "ms" else "higher",
+        "value": value,
+        "low": value * 0.96,
+        "high": value * 1.04,
+        "basis": "starts and prompts",
+        "coverage": 1.0,
+        "headline": False,
+        "kind_low": None,
+        "kind_high": None,
+        "ranked": True,
+        "sentence": f"{title}: {value:.3g} {unit}",
+        "detail": {},
     }
     return {**row, **more}
 
@@ -58,33 +70,77 @@ def _speed_summary(speed: float, requests: int, flags: list[dict[str, str]], len
     n = 14 if requests == 1 else 24
     interval = {"value": speed, "low": speed * 0.96, "high": speed * 1.04}
     none = {"value": None, "low": None, "high": None}
-    times = {str(k): {"mean": k / speed * 1000, "p50": k / speed * 990, "share": 0.9} if k <= length else None
-             for k in (1, 32, 100, 300, 800)}
+    times = {
+        str(k): {"mean": k / speed * 1000, "p50": k / speed * 990, "share": 0.9} if k <= length else None
+        for k in (1, 32, 100, 300, 800)
+    }
     together = {**interval, "value": speed * 1.8} if requests > 1 else none
     return {
         "schema": 1,
-        "requests": {"ok": n, "failed": 0, "cut": 0, "capped": 9, "unanswered": 0, "degenerate": 1,
-                     "checked": 6, "check_passed": 2},
-        "wall_s": 30.0, "window_s": 5.0 if requests > 1 else None, "concurrency_seen": requests, "admitted": requests,
-        "tokens": {"total": 1900, "mean": length * 0.8}, "reasoning_tokens": {"total": 0, "mean": 0},
-        "standard_tokens": {"total": 1850, "mean": length * 0.78}, "bytes": {"total": 8000, "mean": 570},
-        "tokens_method": "usage", "ttft_ms": {"mean": 120.0, "p50": 96.4, "p99": 400.0},
-        "ttfa_ms": {"mean": 120.0, "p50": 96.4, "p99": 400.0}, "e2e_ms": {"mean": 1900.0, "p50": 1850.0, "p99": 4000.0},
-        "late_ms": {"p99": 0.2}, "connect_ms": {"p99": 0.4}, "time_to_k_ms": times,
-        "reader_wait_s": {"8": 0.0, "30": 0.2}, "output_speed": interval, "output_speed_standard": interval,
-        "decode_speed": {**none, "coverage": 0.5}, "throughput": {**together, "raw_arrival": None, "whole_run": None},
-        "stall_ms": {"p50": 12.0, "p99": 40.0, "max": 80.0}, "client": {"lag_ms_p99": 0.05, "cpu_share": 0.01},
+        "requests": {
+            "ok": n,
+            "failed": 0,
+            "cut": 0,
+            "capped": 9,
+            "unanswered": 0,
+            "degenerate": 1,
+            "checked": 6,
+            "check_passed": 2,
+        },
+        "wall_s": 30.0,
+        "window_s": 5.0 if requests > 1 else None,
+        "concurrency_seen": requests,
+        "admitted": requests,
+        "tokens": {"total": 1900, "mean": length * 0.8},
+        "reasoning_tokens": {"total": 0, "mean": 0},
+        "standard_tokens": {"total": 1850, "mean": length * 0.78},
+        "bytes": {"total": 8000, "mean": 570},
+        "tokens_method": "usage",
+        "ttft_ms": {"mean": 120.0, "p50": 96.4, "p99": 400.0},
+        "ttfa_ms": {"mean": 120.0, "p50": 96.4, "p99": 400.0},
+        "e2e_ms": {"mean": 1900.0, "p50": 1850.0, "p99": 4000.0},
+        "late_ms": {"p99": 0.2},
+        "connect_ms": {"p99": 0.4},
+        "time_to_k_ms": times,
+        "reader_wait_s": {"8": 0.0, "30": 0.2},
+        "output_speed": interval,
+        "output_speed_standard": interval,
+        "decode_speed": {**none, "coverage": 0.5},
+        "throughput": {**together, "raw_arrival": None, "whole_run": None},
+        "stall_ms": {"p50": 12.0, "p99": 40.0, "max": 80.0},
+        "client": {"lag_ms_p99": 0.05, "cpu_share": 0.01},
         "flags": flags,
     }
 
 
 def _quality_summary(task: str, flags: list[dict[str, str]]) -> dict[str, Any]:
-    empty = {"prompt_tokens": None, "answer_tokens": 120.0, "reasoning_tokens": 0.0, "ttft_ms": 90.0, "answer_time_ms": 900.0}
+    empty = {
+        "prompt_tokens": None,
+        "answer_tokens": 120.0,
+        "reasoning_tokens": 0.0,
+        "ttft_ms": 90.0,
+        "answer_time_ms": 900.0,
+    }
     return {
-        "schema": 1, "task": task, "family": "aime", "scorer": "aime-integer", "items": 4, "repeats": 1, "answered": 4,
-        "failed": 0, "capped": 1, "cap": 192, "by_group": {"2025": 0.25}, "account": empty, "items_hash": "0" * 64,
-        "partial": True, "stand_in": True, "flags": flags,
-        "scores": [{"name": "avg", "title": "Right answers", "value": 0.25, "low": 0.01, "high": 0.8, "headline": True}],
+        "schema": 1,
+        "task": task,
+        "family": "aime",
+        "scorer": "aime-integer",
+        "items": 4,
+        "repeats": 1,
+        "answered": 4,
+        "failed": 0,
+        "capped": 1,
+        "cap": 192,
+        "by_group": {"2025": 0.25},
+        "account": empty,
+        "items_hash": "0" * 64,
+        "partial": True,
+        "stand_in": True,
+        "flags": flags,
+        "scores": [
+            {"name": "avg", "title": "Right answers", "value": 0.25, "low": 0.01, "high": 0.8, "headline": True}
+        ],
     }
 
 
@@ -94,122 +150,316 @@ class World:
     def __init__(self) -> None:
         self.rows: Rows = defaultdict(list)
 
-    def run(self, *, hardware: str = "cpu", machine: str = "m-test", stack: str = "smollm2-135m--q4-1--llamacpp",
-            decoder: str = "plain", measure: str = "c1-long", scale: str = "demo", speed: float | None = 80.0,
-            starts: int = 1, demo: bool = True, n: int = 1, card: str | None = "Example CPU", kind: str = "speed",
-            flags: Mapping[str, str] | None = None, ranked: bool = True, text: str = "", day: int = 3) -> str:
+    def run(
+        self,
+        *,
+        hardware: str = "cpu",
+        machine: str = "m-test",
+        stack: str = "smollm2-135m--q4-1--llamacpp",
+        decoder: str = "plain",
+        measure: str = "c1-long",
+        scale: str = "demo",
+        speed: float | None = 80.0,
+        starts: int = 1,
+        demo: bool = True,
+        n: int = 1,
+        card: str | None = "Example CPU",
+        kind: str = "speed",
+        flags: Mapping[str, str] | None = None,
+        ranked: bool = True,
+        text: str = "",
+        day: int = 3,
+    ) -> str:
         """Add one run and what belongs to it; returns its id."""
         model, precision, engine = stack.split("--")[:3]
         system = f"{model}--{precision}--{engine}--{decoder}"
         path = f"{hardware}/{machine}/{system}/{measure}{'.' + scale if scale != 'full' else ''}/{'ab' * 6}.{n}"
         name = run_id(path)
         requests = 16 if "16" in measure or kind == "quality" else 1
-        given = [{"id": i, "severity": s, "text": text or f"About {i}."} for i, s in (flags or {"preliminary": "note"}).items()]
+        given = [
+            {"id": i, "severity": s, "text": text or f"About {i}."}
+            for i, s in ({"preliminary": "note"} if flags is None else flags).items()
+        ]
         declared = {
-            "edition": "2026.12", "protocol": 1, "hardware": hardware, "model": model, "precision": precision,
-            "thinking": False, "engine": engine, "engine_build": "aabbccddeeff", "decoder": decoder, "lossy": {},
-            "scenario": measure if kind != "quality" else None, "requests_at_once": requests, "scale": scale,
-            "cap": 192 if measure.endswith("long") else 64, "prompts": text or "own-v0", "prompts_hash": "0123456789ab",
-            "sampling_profile": "served", "sampling": {"temperature": 0.2, "top_p": 0.9}, "starts": starts,
-            "task": measure if kind == "quality" else None, "repeats": 1 if kind == "quality" else None,
+            "edition": "2026.12",
+            "protocol": 1,
+            "hardware": hardware,
+            "model": model,
+            "precision": precision,
+            "thinking": False,
+            "engine": engine,
+            "engine_build": "aabbccddeeff",
+            "decoder": decoder,
+            "lossy": {},
+            "scenario": measure if kind != "quality" else None,
+            "requests_at_once": requests,
+            "scale": scale,
+            "cap": 192 if measure.endswith("long") else 64,
+            "prompts": text or "own-v0",
+            "prompts_hash": "0123456789ab",
+            "sampling_profile": "served",
+            "sampling": {"temperature": 0.2, "top_p": 0.9},
+            "starts": starts,
+            "task": measure if kind == "quality" else None,
+            "repeats": 1 if kind == "quality" else None,
             "items_hash": "0" * 64 if kind == "quality" else None,
         }
-        observed = {"card": card, "cpu": card, "cpu_count": 2, "memory_gb": 8, "engine_version": text or "b10549",
-                    "os": text or "Linux", "power_limit_w": None, "cached_tokens": 0,
-                    "started_at": f"2026-12-{day:02}T10:00:00Z"}
+        observed = {
+            "card": card,
+            "cpu": card,
+            "cpu_count": 2,
+            "memory_gb": 8,
+            "engine_version": text or "b10549",
+            "os": text or "Linux",
+            "power_limit_w": None,
+            "cached_tokens": 0,
+            "started_at": f"2026-12-{day:02}T10:00:00Z",
+        }
         records = [self._start(name, k, observed, speed, requests, kind, day) for k in range(1, starts + 1)]
         length = 180 if measure.endswith("long") else 60
-        summary = RunSummary.model_validate({
-            "schema": 1, "run": path, "run_id": name, "kind": kind, "hardware": hardware, "machine": machine,
-            "system": system, "measure": measure, "n": n, "origin": "catalog", "declared": declared,
-            "observed": observed, "hashes": {"answer_class": f"{model[:6]:0<12}", "conditions": "ab" * 6},
-            "starts": records, "flags": given,
-            "speed": _speed_summary(speed, requests, given, length) if kind != "quality" and speed else None,
-            "quality": _quality_summary(measure, given) if kind == "quality" else None,
-        })
-        self.rows["runs"].append({
-            "run_id": name, "run": path, "kind": kind, "hardware": hardware, "machine": machine, "system": system,
-            "stack": stack, "model": model, "precision": precision, "engine": engine, "decoder": decoder,
-            "think": False, "measure": measure, "scenario_or_task": measure, "sampling": "served", "scale": scale,
-            "conditions": "ab" * 6, "answer_class": f"{model[:6]:0<12}", "n": n, "starts": starts,
-            "started_at": f"2026-12-{day:02}T10:00:00Z", "ended_at": f"2026-12-{day:02}T10:10:00Z", "ranked": ranked,
-            "origin": "catalog", "demo": demo, "superseded_by": None, "card": card, "contributor": text or "somebody",
-            "trust": "self_reported", "strip": strip_line(strip_of(summary)),
-            "summary": summary.model_dump(mode="json", by_alias=True), "declared": declared, "observed": observed,
-        })
-        self.rows["flags"] += [{"run_id": name, "flag": f["id"], "severity": f["severity"], "text": f["text"]} for f in given]
+        summary = RunSummary.model_validate(
+            {
+                "schema": 1,
+                "run": path,
+                "run_id": name,
+                "kind": kind,
+                "hardware": hardware,
+                "machine": machine,
+                "system": system,
+                "measure": measure,
+                "n": n,
+                "origin": "catalog",
+                "declared": declared,
+                "observed": observed,
+                "hashes": {"answer_class": f"{model[:6]:0<12}", "conditions": "ab" * 6},
+                "starts": records,
+                "flags": given,
+                "speed": _speed_summary(speed, requests, given, length) if kind != "quality" and speed else None,
+                "quality": _quality_summary(measure, given) if kind == "quality" else None,
+            }
+        )
+        self.rows["runs"].append(
+            {
+                "run_id": name,
+                "run": path,
+                "kind": kind,
+                "hardware": hardware,
+                "machine": machine,
+                "system": system,
+                "stack": stack,
+                "model": model,
+                "precision": precision,
+                "engine": engine,
+                "decoder": decoder,
+                "think": False,
+                "measure": measure,
+                "scenario_or_task": measure,
+                "sampling": "served",
+                "scale": scale,
+                "conditions": "ab" * 6,
+                "answer_class": f"{model[:6]:0<12}",
+                "n": n,
+                "starts": starts,
+                "started_at": f"2026-12-{day:02}T10:00:00Z",
+                "ended_at": f"2026-12-{day:02}T10:10:00Z",
+                "ranked": ranked,
+                "origin": "catalog",
+                "demo": demo,
+                "superseded_by": None,
+                "card": card,
+                "contributor": text or "somebody",
+                "trust": "self_reported",
+                "strip": strip_line(strip_of(summary)),
+                "summary": summary.model_dump(mode="json", by_alias=True),
+                "declared": declared,
+                "observed": observed,
+            }
+        )
+        self.rows["flags"] += [
+            {"run_id": name, "flag": f["id"], "severity": f["severity"], "text": f["text"]} for f in given
+        ]
         if kind == "quality":
             self._scores(name, text)
         elif speed is not None:
             self._numbers(name, measure, speed, requests, length, text, starts)
         return name
 
-    def _start(self, name: str, k: int, observed: Mapping[str, Any], speed: float | None, requests: int, kind: str,
-               day: int) -> dict[str, Any]:
-        files = [{"name": "requests.parquet", "bytes": 123456, "sha256": "ab" * 32, "raw": True},
-                 {"name": "summary.json", "bytes": 4321, "sha256": "cd" * 32, "raw": False}]
+    def _start(
+        self, name: str, k: int, observed: Mapping[str, Any], speed: float | None, requests: int, kind: str, day: int
+    ) -> dict[str, Any]:
+        files = [
+            {"name": "requests.parquet", "bytes": 123456, "sha256": "ab" * 32, "raw": True},
+            {"name": "summary.json", "bytes": 4321, "sha256": "cd" * 32, "raw": False},
+        ]
         summary: dict[str, Any] = {}
         if speed is not None and kind != "quality":
             summary = _speed_summary(speed * (1 + 0.01 * (k - 2)), requests, [], 180)
         when = {"started_at": f"2026-12-{day:02}T10:0{k}:00Z", "ended_at": f"2026-12-{day:02}T10:0{k}:50Z"}
         timings = {"engine_start": 1.4, "warm_up": 6.0, "measuring": 30.2, "rest": 0.8}
-        self.rows["starts"].append({"run_id": name, "start": k, **when, **{f"{p}_s": s for p, s in timings.items()},
-                                    "observed": dict(observed), "counters": {}, "versions": {}, "summary": summary, "files": files})
-        return {"start": k, **when, "sha256": "ef" * 32, "log": "ef" * 32, "observed": dict(observed), "versions": {},
-                "timings": timings, "contributor": "somebody"}
+        self.rows["starts"].append(
+            {
+                "run_id": name,
+                "start": k,
+                **when,
+                **{f"{p}_s": s for p, s in timings.items()},
+                "observed": dict(observed),
+                "counters": {},
+                "versions": {},
+                "summary": summary,
+                "files": files,
+            }
+        )
+        return {
+            "start": k,
+            **when,
+            "sha256": "ef" * 32,
+            "log": "ef" * 32,
+            "observed": dict(observed),
+            "versions": {},
+            "timings": timings,
+            "contributor": "somebody",
+        }
 
     def _scores(self, name: str, text: str) -> None:
         title = text or "Right answers"
         self.rows["scores"] += [
-            {"run_id": name, "position": 1, "name": "avg", "title": title, "value": 0.25, "low": 0.01, "high": 0.8,
-             "headline": True, "group": False},
-            {"run_id": name, "position": 2, "name": "2025", "title": "2025", "value": 0.25, "low": None, "high": None,
-             "headline": False, "group": True},
+            {
+                "run_id": name,
+                "position": 1,
+                "name": "avg",
+                "title": title,
+                "value": 0.25,
+                "low": 0.01,
+                "high": 0.8,
+                "headline": True,
+                "group": False,
+            },
+            {
+                "run_id": name,
+                "position": 2,
+                "name": "2025",
+                "title": "2025",
+                "value": 0.25,
+                "low": None,
+                "high": None,
+                "headline": False,
+                "group": True,
+            },
         ]
-        self.rows["figures"].append(figure([name], "score_avg", title, "share", 0.25, low=0.01, high=0.8, headline=True, basis="questions"))
+        self.rows["figures"].append(
+            figure([name], "score_avg", title, "share", 0.25, low=0.01, high=0.8, headline=True, basis="questions")
+        )
 
-    def _numbers(self, name: str, measure: str, speed: float, requests: int, length: int, text: str, starts: int) -> None:
+    def _numbers(
+        self, name: str, measure: str, speed: float, requests: int, length: int, text: str, starts: int
+    ) -> None:
         several = requests > 1
         basis = "kinds" if starts == 1 else "starts and prompts"
         add = self.rows["figures"].append
-        add(figure([name], "output_speed_standard", text or "What it writes a second", "tok/s", speed, headline=not several, basis=basis))
+        add(
+            figure(
+                [name],
+                "output_speed_standard",
+                text or "What it writes a second",
+                "tok/s",
+                speed,
+                headline=not several,
+                basis=basis,
+            )
+        )
         add(figure([name], "ttft", "Time to first text", "ms", 96.4, basis=basis))
         for k in (32, 100):
             if k < length:
                 add(figure([name], f"time_to_{k}", f"Time to {k} standard tokens", "ms", k / speed * 1000, basis=basis))
         if several:
-            add(figure([name], "throughput", "Text of all requests a second", "tok/s", speed * 1.8, headline=True, basis=basis))
+            add(
+                figure(
+                    [name],
+                    "throughput",
+                    "Text of all requests a second",
+                    "tok/s",
+                    speed * 1.8,
+                    headline=True,
+                    basis=basis,
+                )
+            )
         for place, kind in enumerate(KINDS):
             kind_name = text or kind
             for i in range(2):
-                self.rows["requests"].append({
-                    "run_id": name, "start": 1, "index": place * 2 + i, "prompt_id": f"{kind_name}-{i}", "kind": kind_name,
-                    "length": "long", "counted": True, "ok": i == 0 or place != 2, "error": None, "tokens": 150.0,
-                    "standard_tokens": 148, "ttft_ms": 90.0 + place, "e2e_ms": 150 / speed * 1000 * (1 + 0.2 * place + 0.1 * i),
-                })
+                self.rows["requests"].append(
+                    {
+                        "run_id": name,
+                        "start": 1,
+                        "index": place * 2 + i,
+                        "prompt_id": f"{kind_name}-{i}",
+                        "kind": kind_name,
+                        "length": "long",
+                        "counted": True,
+                        "ok": i == 0 or place != 2,
+                        "error": None,
+                        "tokens": 150.0,
+                        "standard_tokens": 148,
+                        "ttft_ms": 90.0 + place,
+                        "e2e_ms": 150 / speed * 1000 * (1 + 0.2 * place + 0.1 * i),
+                    }
+                )
             if not text or place == 0:
-                self.rows["kinds"].append({
-                    "run_id": name, "kind": kind_name, "ok": 2, "time_to_32_ms": 32 / speed * 1000, "time_to_100_ms": 100 / speed * 1000,
-                    "time_to_300_ms": None, "time_to_800_ms": None, "output_speed": speed, "standard_tokens_mean": 148.0,
-                    "checked": 2, "check_passed": 1,
-                })
+                self.rows["kinds"].append(
+                    {
+                        "run_id": name,
+                        "kind": kind_name,
+                        "ok": 2,
+                        "time_to_32_ms": 32 / speed * 1000,
+                        "time_to_100_ms": 100 / speed * 1000,
+                        "time_to_300_ms": None,
+                        "time_to_800_ms": None,
+                        "output_speed": speed,
+                        "standard_tokens_mean": 148.0,
+                        "checked": 2,
+                        "check_passed": 1,
+                    }
+                )
 
     def ratio(self, left: str, right: str, value: float, low: float | None, high: float | None, **more: Any) -> str:
         """Add a speed-up of one run over another."""
         kinds = {kind: value * (0.9 + 0.03 * i) for i, kind in enumerate(KINDS)}
-        row = figure([left, right], "speedup_time_to_100", "Speed-up over the first 100 standard tokens", "x", value, low=low,
-                     high=high, basis="kinds", headline=True, kind_low=min(kinds.values()), kind_high=max(kinds.values()),
-                     detail={"k": 100, "kinds": kinds, "prompts": 7}, **more)
+        row = (
+            figure(
+                [left, right],
+                "speedup_time_to_100",
+                "Speed-up over the first 100 standard tokens",
+                "x",
+                value,
+                low=low,
+                high=high,
+                basis="starts and prompts",
+                headline=True,
+                kind_low=min(kinds.values()),
+                kind_high=max(kinds.values()),
+                detail={"k": 100, "kinds": kinds, "prompts": 7},
+            )
+            | more
+        )
         self.rows["figures"].append(row)
         return str(row["figure_id"])
 
     def pair(self, left: str, right: str, measure: str, *, demo: bool = True, refused: str | None = None) -> None:
         """Add a duel of the cpu pair."""
-        self.rows["pairs"].append({
-            "pair": "smollm2-plain-speculation", "title": "a duel", "kind": "controlled", "demo": demo, "hardware": "cpu",
-            "machine": "m-test", "measure": measure, "left_run_id": left, "right_run_id": right, "refused": refused,
-            "notes": ["each side has one start"],
-        })
+        self.rows["pairs"].append(
+            {
+                "pair": "smollm2-plain-speculation",
+                "title": "a duel",
+                "kind": "controlled",
+                "demo": demo,
+                "hardware": "cpu",
+                "machine": "m-test",
+                "measure": measure,
+                "left_run_id": left,
+                "right_run_id": right,
+                "refused": refused,
+                "notes": ["each side has one start"],
+            }
+        )
 
     def race(self, scenario: str, candidates: list[tuple[str, float | None, str | None]], text: str = "") -> None:
         """Add a race: decoder, result (None: not tried) and reason."""
@@ -220,20 +470,46 @@ class World:
             name = None
             if value is not None:
                 name = self.run(decoder=decoder, measure=scenario, speed=value, kind="race", text=text)
-            self.rows["races"].append({
-                "verdict": f"cpu/m-test/{stack}--race/{scenario}.demo/{'ab' * 6}.1/race.json", "demo": True, "hardware": "cpu",
-                "machine": "m-test", "stack": stack, "scenario": scenario, "measure": f"{scenario}.demo", "position": place,
-                "decoder": decoder, "run_id": name, "run": None, "metric": "output_speed_standard", "unit": "tok/s", "value": value,
-                "low": None if value is None else value * 0.9, "high": None if value is None else value * 1.1,
-                "acceptance_length": None if decoder == "plain" or value is None else 1.4, "winner": decoder == winner,
-                "plain_is_faster": False, "left_out": reason, "decided_at": "2026-12-03T10:00:00Z",
-            })
+            self.rows["races"].append(
+                {
+                    "verdict": f"cpu/m-test/{stack}--race/{scenario}.demo/{'ab' * 6}.1/race.json",
+                    "demo": True,
+                    "hardware": "cpu",
+                    "machine": "m-test",
+                    "stack": stack,
+                    "scenario": scenario,
+                    "measure": f"{scenario}.demo",
+                    "position": place,
+                    "decoder": decoder,
+                    "run_id": name,
+                    "run": None,
+                    "metric": "output_speed_standard",
+                    "unit": "tok/s",
+                    "value": value,
+                    "low": None if value is None else value * 0.9,
+                    "high": None if value is None else value * 1.1,
+                    "acceptance_length": None if decoder == "plain" or value is None else 1.4,
+                    "winner": decoder == winner,
+                    "plain_is_faster": False,
+                    "left_out": reason,
+                    "decided_at": "2026-12-03T10:00:00Z",
+                }
+            )
 
     def models(self, **titles: str) -> None:
         """Add models by name."""
         self.rows["models"] += [
-            {"model": name.replace("_", "-"), "title": title, "family": name.split("_")[0], "kind": "autoregressive",
-             "licence": "Apache-2.0", "released": "2024-11", "context": 8192, "source": "", "file": {}}
+            {
+                "model": name.replace("_", "-"),
+                "title": title,
+                "family": name.split("_")[0],
+                "kind": "autoregressive",
+                "licence": "Apache-2.0",
+                "released": "2024-11",
+                "context": 8192,
+                "source": "",
+                "file": {},
+            }
             for name, title in titles.items()
         ]
 
@@ -250,17 +526,38 @@ def demo_world() -> World:
     world = World()
     world.models(**{"smollm2_135m": "SmolLM2 135M Instruct"})
     for measure, plain, fast, interval in (
-        ("c1-short", 78.0, 80.1, (0.93, 1.14)), ("c1-long", 82.0, 96.3, (1.08, 1.29)),
-        ("c16-short", 10.2, 10.1, (0.9, 1.1)), ("c16-long", 9.6, 9.9, (0.94, 1.13)),
+        ("c1-short", 78.0, 80.1, (0.93, 1.14)),
+        ("c1-long", 82.0, 96.3, (1.08, 1.29)),
+        ("c16-short", 10.2, 10.1, (0.9, 1.1)),
+        ("c16-long", 9.6, 9.9, (0.94, 1.13)),
     ):
         right = world.run(measure=measure, speed=plain)
-        left = world.run(measure=measure, decoder="ngram-simple-n4-m4", speed=fast, flags={"preliminary": "note", "degenerate": "warning"})
+        left = world.run(
+            measure=measure,
+            decoder="ngram-simple-n4-m4",
+            speed=fast,
+            flags={"preliminary": "note", "degenerate": "warning"},
+        )
         world.ratio(left, right, fast / plain, *interval)
         world.pair(left, right, f"{measure}.demo")
-    reasons = [("ngram-cache-d4", None, "it keeps the n-grams of earlier requests"), ("ngram-mod-n24", None, "it needs a fresh server")]
-    world.race("race-c1-long", [("plain", 81.0, None), ("ngram-simple-n4-m4", 97.0, None), ("ngram-map-k-n4-m4", 84.0, None),
-                                ("ngram-map-k4v-n4-m4", 83.0, None), *reasons])
-    world.race("race-c16-long", [("plain", 9.5, None), ("ngram-simple-n4-m4", 9.9, None), ("ngram-map-k-n4-m4", 9.2, None), *reasons])
+    reasons = [
+        ("ngram-cache-d4", None, "it keeps the n-grams of earlier requests"),
+        ("ngram-mod-n24", None, "it needs a fresh server"),
+    ]
+    world.race(
+        "race-c1-long",
+        [
+            ("plain", 81.0, None),
+            ("ngram-simple-n4-m4", 97.0, None),
+            ("ngram-map-k-n4-m4", 84.0, None),
+            ("ngram-map-k4v-n4-m4", 83.0, None),
+            *reasons,
+        ],
+    )
+    world.race(
+        "race-c16-long",
+        [("plain", 9.5, None), ("ngram-simple-n4-m4", 9.9, None), ("ngram-map-k-n4-m4", 9.2, None), *reasons],
+    )
     for task in ("smoke-aime", "smoke-mmlu-pro", "smoke-livecodebench", "smoke-tau2"):
         world.run(measure=task, kind="quality", flags={"preliminary": "note", "stand_in": "note"})
     return world
@@ -274,10 +571,20 @@ def wide_world() -> World:
     classic, diffusion = "gemmalike-26b--bf16--vllm", "diffusionlike-26b--bf16--vllm"
     for measure, speeds in (("c1-long", (110.0, 231.0, 305.0)), ("c16-long", (62.0, 71.0, 40.0))):
         plain = world.run(stack=classic, measure=measure, speed=speeds[0], flags={}, **card)
-        drafts = world.run(stack=classic, decoder="mtp-n4", measure=measure, speed=speeds[1], flags={"capped": "note"}, **card)
+        drafts = world.run(
+            stack=classic, decoder="mtp-n4", measure=measure, speed=speeds[1], flags={"capped": "note"}, **card
+        )
         world.run(stack=diffusion, decoder="block-diffusion-d48", measure=measure, speed=speeds[2], flags={}, **card)
         world.ratio(drafts, plain, speeds[1] / speeds[0], speeds[1] / speeds[0] - 0.04, speeds[1] / speeds[0] + 0.04)
-    world.run(stack=classic, decoder="eagle3-n3", measure="c1-long", speed=None, ranked=False, flags={"failures": "invalid"}, **card)
+    world.run(
+        stack=classic,
+        decoder="eagle3-n3",
+        measure="c1-long",
+        speed=None,
+        ranked=False,
+        flags={"failures": "invalid"},
+        **card,
+    )
     world.run(stack=classic, decoder="dflash-n8", measure="c1-short", speed=250.0, flags={}, **(card | {"card": None}))
     return world
 
@@ -287,9 +594,19 @@ def hostile_world() -> World:
     world = World()
     world.models(**{"smollm2_135m": HOSTILE})
     right = world.run(text=HOSTILE, card=HOSTILE)
-    left = world.run(text=HOSTILE, card=HOSTILE, decoder="ngram-simple-n4-m4", speed=90.0, flags={"degenerate": "warning", "busy": "warning"})
+    left = world.run(
+        text=HOSTILE,
+        card=HOSTILE,
+        decoder="ngram-simple-n4-m4",
+        speed=90.0,
+        flags={"degenerate": "warning", "busy": "warning"},
+    )
     world.ratio(left, right, 1.1, 0.9, 1.3, sentence=HOSTILE)
     world.pair(left, right, "c1-long.demo", refused=HOSTILE)
-    world.race("race-c1-long", [("plain", 81.0, None), ("ngram-simple-n4-m4", 97.0, None), ("ngram-mod-n24", None, HOSTILE)], text=HOSTILE)
+    world.race(
+        "race-c1-long",
+        [("plain", 81.0, None), ("ngram-simple-n4-m4", 97.0, None), ("ngram-mod-n24", None, HOSTILE)],
+        text=HOSTILE,
+    )
     world.run(measure="smoke-aime", kind="quality", text=HOSTILE)
     return world

@@ -35,7 +35,7 @@ def command(database: Path | None, out: Path | None, show: bool) -> None:
     root = find_root()
     rendered = render_site(database or root / "build" / "paribus.duckdb", out or root / "build" / "site", root)
     index = (rendered.out / "index.html").resolve()
-    click.echo(f"{rendered.pages} pages, {rendered.rendered} rendered, {rendered.removed} old files removed.")
+    click.echo(f"{rendered.pages} pages, {rendered.changed} changed, {rendered.removed} old files removed.")
     click.echo(f"Look at {index.as_uri()}")
     if show and not webbrowser.open(index.as_uri()):
         click.echo("No browser could be opened here: type that address into one.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
@@ -71,8 +71,11 @@ class Chart:
 
     @property
     def file(self) -> str:
-        """The chart as a file that stands alone, 720 pixels wide."""
-        drawn = _svg(self, {"xmlns": "http://www.w3.org/2000/svg", "width": "720", "class_": "chart"}, _STYLE)
+        """The chart as a file that stands alone, 720 pixels wide; without links, which only hold inside the page."""
+        apart = replace(
+            self, groups=tuple(Group(g.title, tuple(replace(d, href=None) for d in g.dots)) for g in self.groups)
+        )
+        drawn = _svg(apart, {"xmlns": "http://www.w3.org/2000/svg", "width": "720", "class_": "chart"}, _STYLE)
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{drawn}\n'
 
     @property
@@ -153,7 +156,7 @@ def _row(dot: Dot, scale: Axis, top: float) -> Markup:
     parts = [label, tag("text", dot.printed, x="100%", y=top + LABEL, text_anchor="end", class_="c-value")]
     for number, point in enumerate(dot.points):
         # Three lines, in turn, so that equal values don't hide each other.
-        parts.append(tag("circle", cx=_x(scale, point), cy=f"{y + (number % 3 - 1) * 4:g}", r=2, class_="c-point"))
+        parts.append(tag("circle", cx=_x(scale, point), cy=f"{y + (number % 3 - 1) * 4:g}", r=2.5, class_="c-point"))
     if dot.value is not None:
         if dot.low is not None and dot.high is not None:
             ends = {"x1": _x(scale, dot.low), "x2": _x(scale, dot.high)}

@@ -72,7 +72,7 @@ class View:
 
 @dataclass(frozen=True)
 class Page:
-    """One page. `path` is below the site's folder; `inputs` (JSON) is all that decides its bytes, or None: render always.
+    """One page. `path` is below the site's folder; `inputs` (JSON) is all that decides its bytes (None: render always).
 
     Raises `UsageError` for a path that isn't made of plain names.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -30,11 +29,11 @@ LEDGER = ".pages.json"
 
 @dataclass(frozen=True)
 class Rendered:
-    """What a rendering did: pages in all, pages rendered this time, files removed."""
+    """What a rendering did: pages in all, pages that changed, files removed."""
 
     out: Path
     pages: int
-    rendered: int
+    changed: int
     removed: int
 
 
@@ -60,7 +59,7 @@ def render_site(database: Path, out: Path, root: Path) -> Rendered:
         content.close()
     removed = _remove_stale(out, previous, writer.ledger)
     _write(out / LEDGER, json.dumps(writer.ledger, indent=1, sort_keys=True) + "\n")
-    return Rendered(out, len([p for p in writer.ledger if p.endswith(".html")]), writer.rendered, removed)
+    return Rendered(out, len([p for p in writer.ledger if p.endswith(".html")]), writer.changed, removed)
 
 
 Ledger = dict[str, dict[str, Any]]
@@ -72,7 +71,7 @@ class _Writer:
     def __init__(self, out: Path, environment: Environment, code: str, previous: Ledger) -> None:
         self.out, self.environment, self.code, self.previous = out, environment, code, previous
         self.ledger: Ledger = {}
-        self.rendered = 0
+        self.changed = 0
 
     def page(self, page: Page, site: Site) -> None:
         if page.path in self.ledger:
@@ -83,10 +82,9 @@ class _Writer:
             self.ledger[page.path] = known
             return
         files = _files(page, self.environment, site)
-        for name, text in files.items():
-            _write(self.out / name, text)
+        changed = [_write(self.out / name, text) for name, text in files.items()]
         self.ledger[page.path] = {"key": key, "files": sorted(files)}
-        self.rendered += 1
+        self.changed += any(changed)
 
     def copied(self, name: str, files: Iterable[str]) -> None:
         self.ledger[name] = {"key": "", "files": sorted(files)}
@@ -163,15 +161,16 @@ def _ledger(out: Path) -> Ledger:
         return {}
 
 
-def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all, and leave it alone when it already says the same."""
+def _write(path: Path, text: str) -> bool:
+    """Write a file whole or not at all; leave it alone, and return False, when it already says the same."""
     data = text.encode("utf-8", errors="replace")
     if path.is_file() and path.read_bytes() == data:
-        return
+        return False
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
     temporary.write_bytes(data)
-    os.replace(temporary, path)
+    temporary.replace(path)
+    return True
 
 
 def _copy_assets(source: Path, out: Path) -> list[str]:

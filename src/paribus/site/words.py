@@ -39,8 +39,13 @@ class Shown:
 def decimals_for(value: float, low: float | None, high: float | None) -> int:
     """Decimals that the interval supports: the half width keeps one digit, two when it begins with 1.
 
-    Without an interval the value keeps two significant digits. May be negative: -1 rounds to tens.
+    Without an interval the value keeps two significant digits. Negative (-1 rounds to tens) from 1,000 on only.
     """
+    lowest = 0 if abs(value) < 1000 else -9
+    return max(lowest, _supported(value, low, high))
+
+
+def _supported(value: float, low: float | None, high: float | None) -> int:
     half = abs(high - low) / 2 if low is not None and high is not None else 0.0
     if half > 0 and math.isfinite(half):
         exponent = math.floor(math.log10(half))
@@ -140,20 +145,25 @@ def ratio_verdict(value: float | None, low: float | None, high: float | None) ->
     return f"{number.value} times as fast {number.interval}"
 
 
-def speedup_sentence(
-    subject: str, other: str, requests: int | None, value: float, low: float | None, high: float | None
-) -> str:
-    """One side of a duel in a sentence, without its final full stop."""
-    number = shown(value, low, high, "x")
+Ratio = tuple[float, float | None, float | None]
+"""A ratio with the bounds of its interval."""
+
+
+def speedup_sentence(subject: str, other: str, *, requests: int | None, ratio: Ratio) -> str:
+    """One side of a duel in a sentence, without capital and full stop."""
+    number = shown(*ratio, "x")
     load = requests_at_once(requests)
-    distinct = clear(low, high)
+    distinct = clear(ratio[1], ratio[2])
     if distinct is None:
         return (
             f"{load} {subject} wrote {number.value} times as fast as {other} in a single start, "
             "which allows no interval and so no verdict"
         )
     if not distinct:
-        return f"{load} there is {NO_DIFFERENCE} between {subject} and {other} ({number.value} times {number.interval})"
+        return (
+            f"{load} there is {NO_DIFFERENCE} between {subject} and {other} "
+            f"({number.value} times as fast {number.interval})"
+        )
     return f"{load} {subject} writes {number.value} times as fast as {other} {number.interval}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from paribus.results.strip import Part, split_strip, strip_of
+from paribus.results.strip import ORDER, Part, split_strip, strip_of
 from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Race, Run
@@ -120,10 +120,20 @@ def choices(site: Site) -> list[Choice]:
     seen = {(str(r.row["hardware"]), str(r.row["scenario_or_task"])) for r in site.content.speed_runs}
     offered = {(h, s.scenario) for h in site.hardware for s in site.scenarios.values() if s.headline}
     order = {name: place for place, name in enumerate(site.scenarios)}
-    pairs = sorted(seen | offered, key=lambda p: (p[0] == "cpu", p[0], order.get(p[1], len(order)), p[1]))
-    return [
-        Choice(h, s, scenario_title(site, s), board_path(h, s), len(board_runs(site.content, h, s))) for h, s in pairs
-    ]
+    full = {card for card, _ in seen}
+    pairs = sorted(
+        seen | offered, key=lambda p: (p[0] not in full, p[0] == "cpu", p[0], order.get(p[1], len(order)), p[1])
+    )
+    return [Choice(h, s, short_title(site, s), board_path(h, s), len(board_runs(site.content, h, s))) for h, s in pairs]
+
+
+def short_title(site: Site, scenario: str) -> str:
+    """A scenario in as few words as a link needs: `1 request, long answers`."""
+    found = site.scenarios.get(scenario)
+    if found is None:
+        return scenario
+    thinking = ", thinking" if found.thinking else ""
+    return f"{words.count(found.requests, 'request')}, {found.length} answers{thinking}"
 
 
 def by_hardware(site: Site) -> list[tuple[str, list[Choice]]]:
@@ -139,7 +149,7 @@ def make_board(site: Site, hardware: str, scenario: str, base: str) -> Board:
     runs = board_runs(site.content, hardware, scenario)
     metric = lead_metric(runs)
     runs = ordered(runs, metric)
-    shared, differing = split_strip([strip_of(run.summary) for run in runs])
+    shared, differing = _conditions(runs)
     named = labels(runs)
     conditions = [name for name in differing if name in COLUMNS]
     columns, cells = _table(runs, metric, conditions, base)
@@ -160,7 +170,7 @@ def make_board(site: Site, hardware: str, scenario: str, base: str) -> Board:
         title=scenario_title(site, scenario),
         sentence=finding(site, hardware, scenario),
         runs=tuple(runs),
-        chart=_chart(site, hardware, scenario, runs, metric, named, base),
+        chart=_chart(site, (hardware, scenario), runs, metric, named=named, base=base),
         strip=tuple(part for part in shared if part.name not in ("decoder", "flags")),
         columns=columns,
         rows=rows,
@@ -170,6 +180,19 @@ def make_board(site: Site, hardware: str, scenario: str, base: str) -> Board:
     )
 
 
+def _conditions(runs: Sequence[Run]) -> tuple[list[Part], list[str]]:
+    """What all rows share, and what differs. A model's name is in its row: only precision or thinking make a column."""
+    shared, differing = split_strip([strip_of(run.summary) for run in runs])
+    if "model" not in differing:
+        return shared, differing
+    rest = {part.text.partition(", ")[2] for run in runs for part in strip_of(run.summary) if part.name == "model"}
+    if len(rest) > 1:
+        return shared, differing
+    place = next((i for i, part in enumerate(shared) if ORDER.index(part.name) > ORDER.index("model")), len(shared))
+    shared.insert(place, Part("model", "precision", rest.pop()))
+    return shared, [name for name in differing if name != "model"]
+
+
 def finding(site: Site, hardware: str, scenario: str) -> str:
     """What one card and scenario say about speculation, in a sentence; empty when nothing can be said."""
     runs = board_runs(site.content, hardware, scenario)
@@ -177,18 +200,21 @@ def finding(site: Site, hardware: str, scenario: str) -> str:
     if best is None:
         return ""
     run, plain, figure = best
-    subject = "the best speculation tried" if run.decoder_method not in ("plain", "block-diffusion") else run_words(run)
-    if subject != run_words(run):
-        subject += f" ({run.row['decoder']})"
-    said = words.speedup_sentence(subject, run_words(plain), run.requests, figure.value, figure.low, figure.high)
+    subject = f"the best speculation tried ({run.row['decoder']})"
+    if run.decoder_method == "block-diffusion":
+        subject = run_words(run)
+    said = words.speedup_sentence(
+        subject, run_words(plain), requests=run.requests, ratio=(figure.value, figure.low, figure.high)
+    )
     return words.opening(f"{said}.")
 
 
 def _chart(
-    site: Site, hardware: str, scenario: str, runs: Sequence[Run], metric: str | None, named: dict[str, str], base: str
+    site: Site, place: tuple[str, str], runs: Sequence[Run], metric: str | None, *, named: dict[str, str], base: str
 ) -> Chart | None:
     if metric is None:
         return None
+    hardware, scenario = place
     drawn = [run for run in runs if metric in run.figures]
     groups = []
     for model, group in sorted(by_model(drawn).items(), key=lambda item: (site.model_family(item[0]), item[0])):
@@ -231,9 +257,7 @@ def _table(
     """The table behind the chart; columns without a single number are left out."""
     placed = ranks(runs, metric) if metric else {}
     strips = {run.id: {part.name: part.text for part in strip_of(run.summary)} for run in runs}
-    made: list[tuple[Column, dict[str, Cell]]] = [
-        (Column(COLUMNS[c], number=False), {r.id: Cell(strips[r.id][c]) for r in runs}) for c in conditions
-    ]
+    made: list[tuple[Column, dict[str, Cell]]] = []
     if placed:
         made.append((Column("Rank"), {r.id: Cell(placed.get(r.id, "not ranked")) for r in runs}))
     for name in dict.fromkeys(m for m in (metric, "throughput", "output_speed_standard", shared_time(runs)) if m):
@@ -245,6 +269,7 @@ def _table(
         (Column("First text after", "ms, median"), {r.id: _speed(r, "ttft") for r in runs}),
         (Column("Answer's length", "tokens, mean"), {r.id: _speed(r, "length") for r in runs}),
         (Column("Checked answers", "right of verifiable"), {r.id: _checked(r) for r in runs}),
+        *((Column(COLUMNS[c], number=False), {r.id: Cell(strips[r.id][c]) for r in runs}) for c in conditions),
         (Column("Flags", number=False), {r.id: _flags(r) for r in runs}),
     ]
     kept = [(column, cells) for column, cells in made if any(c.text not in ("", "–") for c in cells.values())]
@@ -266,8 +291,8 @@ def figure_cell(figure: Figure | None, base: str) -> Cell:
     if figure is None:
         return Cell("–")
     scale = 0.001 if figure.unit == "ms" else 1.0
-    bounds = (None, None) if figure.low is None or figure.high is None else (figure.low * scale, figure.high * scale)
-    number = words.shown(figure.value * scale, *bounds, "s" if figure.unit == "ms" else figure.unit)
+    low, high = (None if bound is None else bound * scale for bound in (figure.low, figure.high))
+    number = words.shown(figure.value * scale, low, high, "s" if figure.unit == "ms" else figure.unit)
     return Cell(
         number.value + ("%" if number.unit == "%" else ""),
         number.interval,

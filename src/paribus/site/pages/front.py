@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from paribus.catalog import matches
 from paribus.conditions import ParibusError
 from paribus.site import words
-from paribus.site.content import Run
+from paribus.site.content import Figure, Run
 from paribus.site.page import Page, Site, View, pair_path, run_path
 from paribus.site.pages.board import Choice, by_hardware, choices, finding, make_board
-from paribus.site.pages.headline import best_ratio, board_runs
-from paribus.site.pages.names import card_name
+from paribus.site.pages.headline import best_ratio, board_runs, speedup_of
+from paribus.site.pages.names import card_name, run_words
 
 _SAFE = re.compile(r"[A-Za-z0-9_./=*-]+")
 
@@ -62,7 +62,7 @@ def pages(site: Site) -> Iterator[Page]:
 
 
 def choose(site: Site) -> Choice | None:
-    """What the front page shows: a card before the cpu, whole results before preliminary ones, then long answers at 1."""
+    """What the front page shows: a card before the cpu, whole results before preliminary ones, long answers at 1."""
     open_choices = choices(site)
 
     def key(choice: Choice) -> tuple[bool, bool, bool, bool, str]:
@@ -77,45 +77,60 @@ def found(site: Site, chosen: Choice | None) -> str:
     """What was found on the chosen card, with one request and with several, in one sentence with intervals."""
     if chosen is None:
         return ""
-    parts: list[str] = []
     length = "long" if chosen.scenario.endswith("long") else "short"
-    runs: list[Run] = []
-    for scenario in (f"c1-{length}", f"c16-{length}"):
-        here = board_runs(site.content, chosen.hardware, scenario)
-        best = best_ratio(here)
-        if best is not None:
-            parts.append(_clause(best[0], best[2].value, best[2].low, best[2].high, first=not parts))
-            runs += here
-    if not parts:
-        said = finding(site, chosen.hardware, chosen.scenario)
-        return said or ""
-    where = (
-        f"the cpu track ({card_name(site, 'cpu', runs)})"
-        if chosen.hardware == "cpu"
-        else f"the {card_name(site, chosen.hardware, runs)}"
-    )
-    return f"On {where}, {'; '.join(parts)}."
+    meetings = [m for s in (f"c1-{length}", f"c16-{length}") if (m := _meeting(site, chosen.hardware, s)) is not None]
+    if not meetings:
+        return finding(site, chosen.hardware, chosen.scenario)
+    names = _sides(site, meetings[0])
+    clauses = [_clause(m, names, first=place == 0) for place, m in enumerate(meetings)]
+    where = card_name(site, chosen.hardware, [run for left, right, _ in meetings for run in (left, right)])
+    where = f"the cpu track ({where})" if chosen.hardware == "cpu" else f"the {where}"
+    return f"On {where}, {'; '.join(clauses)}."
 
 
-def _clause(run: Run, value: float, low: float | None, high: float | None, *, first: bool) -> str:
-    """One half of the finding; the first names both decoders, the second only what changes."""
-    number = words.shown(value, low, high, "x")
-    many = run.requests or 1
-    load = words.requests_at_once(run.requests) if first or many == 1 else f"with {many} at once"
-    distinct = words.clear(low, high)
-    subject = f"the best speculation tried ({run.row['decoder']})"
-    if run.decoder_method == "block-diffusion":
-        subject = "block diffusion"
-    if distinct is False:
-        between = f" between {subject} and plain decoding" if first else ""
-        return f"{load} there is {words.NO_DIFFERENCE}{between} ({number.value} times as fast {number.interval})"
-    if distinct is None:
-        tail = "in a single start, which allows no verdict"
-        if first:
-            return f"{subject} wrote {number.value} times as fast as plain decoding {load} {tail}"
-        return f"{load} {number.value} times as fast, {tail}"
+Meeting = tuple[Run, Run, Figure]
+"""Two runs and the ratio of the first over the second."""
+
+
+def _meeting(site: Site, hardware: str, scenario: str) -> Meeting | None:
+    """The duel that leads on a card in a scenario: of `pairs.yaml` in its order, else speculation beside plain."""
+    try:
+        order = [pair.pair for pair in site.catalog.pairs.pairs]
+    except ParibusError:
+        order = []
+    meetings = []
+    for row in site.content.pairs:
+        left, right = (site.content.runs.get(str(row[f"{side}_run_id"])) for side in ("left", "right"))
+        if row["hardware"] != hardware or row["pair"] not in order or left is None or right is None:
+            continue
+        figure = speedup_of(left, right)
+        if left.row["scenario_or_task"] == scenario and figure is not None:
+            meetings.append((bool(row["demo"]), order.index(row["pair"]), str(row["machine"]), (left, right, figure)))
+    best = min(meetings, key=lambda m: m[:3], default=None)
+    return best[3] if best is not None else best_ratio(board_runs(site.content, hardware, scenario))
+
+
+def _sides(site: Site, meeting: Meeting) -> tuple[str, str]:
+    """How the two sides are called: by decoder where the stack is one, else by model and decoder."""
+    left, right, _ = meeting
+    if left.row["stack"] == right.row["stack"] and left.decoder_method != "block-diffusion":
+        return f"the best speculation tried ({left.row['decoder']})", run_words(right)
+    one, two = (f"{site.model_title(str(run.row['model']))} with {run_words(run)}" for run in (left, right))
+    return one, two
+
+
+def _clause(meeting: Meeting, names: tuple[str, str], *, first: bool) -> str:
+    """One half of the finding: the first names both sides, the second only what changes."""
+    run, _, figure = meeting
+    load = words.requests_at_once(run.requests)
     if first:
-        return f"{subject} writes {number.value} times as fast as plain decoding {load} {number.interval}"
+        return words.speedup_sentence(*names, requests=run.requests, ratio=(figure.value, figure.low, figure.high))
+    number = words.shown(figure.value, figure.low, figure.high, "x")
+    distinct = words.clear(figure.low, figure.high)
+    if distinct is False:
+        return f"{load} there is {words.NO_DIFFERENCE} ({number.value} times as fast {number.interval})"
+    if distinct is None:
+        return f"{load} {number.value} times as fast, in a single start that allows no verdict"
     return f"{load} {number.value} times as fast {number.interval}"
 
 

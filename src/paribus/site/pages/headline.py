@@ -40,7 +40,7 @@ def lead_figure(run: Run) -> Figure | None:
 
 
 def speedup_of(run: Run, other: Run) -> Figure | None:
-    """The ratio that says how many times as fast a run is as another: of the same amount of text where it can be said."""
+    """How many times as fast a run is as another: over the same amount of text where that can be said."""
     found = [f for f in run.ratios if f.other_run_id == other.id and f.unit == "x"]
     return min(found, key=_ratio_rank, default=None)
 
@@ -80,17 +80,22 @@ def best_ratio(runs: Sequence[Run]) -> tuple[Run, Run, Figure] | None:
 def ranks(runs: Sequence[Run], metric: str) -> dict[str, str]:
     """Ranks as intervals: from 1 + how many are clearly better to N - how many are clearly worse.
 
-    Only runs that may be ranked, aren't preliminary and have an interval take part. "Clearly": intervals apart.
+    Only runs that may be ranked, are neither preliminary nor of the demo, and have an interval take part; one alone
+    has no rank. "Clearly": intervals apart.
     """
     figures = {
-        run.id: run.figures[metric] for run in runs if metric in run.figures and run.ranked and not run.preliminary
+        run.id: run.figures[metric]
+        for run in runs
+        if metric in run.figures and run.ranked and not (run.preliminary or run.demo)
     }
     bounds = {
         name: (f.low, f.high) if f.better == "higher" else (-f.high, -f.low)
         for name, f in figures.items()
         if f.ranked and f.low is not None and f.high is not None
     }
-    found = {}
+    found: dict[str, str] = {}
+    if len(bounds) < 2:
+        return found
     for name, (low, high) in bounds.items():
         first = 1 + sum(other_low > high for other_low, _ in bounds.values())
         last = len(bounds) - sum(other_high < low for _, other_high in bounds.values())

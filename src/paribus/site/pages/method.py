@@ -1,4 +1,4 @@
-"""The method page: generated from the registries' docstrings and the task files, so that it can't drift from the code."""
+"""The method page, generated from the registries' docstrings and the task files: it can't drift from the code."""
 
 from __future__ import annotations
 

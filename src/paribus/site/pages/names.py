@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from paribus.site import words
 from paribus.site.content import Run
 from paribus.site.page import Site
+from paribus.speed.metrics import metrics
 
 METHODS = {
     "plain": "plain decoding",
@@ -87,7 +88,10 @@ def metric_title(metric: str, unit: str = "") -> str:
     if match:
         number = int(match.group(1))
         return f"Seconds until {words.count(number, 'token')} of text have arrived"
-    return METRICS.get(metric, metric.replace("_", " ") + (f" ({unit})" if unit else ""))
+    if metric in METRICS:
+        return METRICS[metric]
+    known = metrics().get(metric)
+    return known.title if known is not None else metric.replace("_", " ") + (f" ({unit})" if unit else "")
 
 
 def card_name(site: Site, hardware: str, runs: Sequence[Run]) -> str:

@@ -80,10 +80,11 @@ class Meeting:
     right: str
     left_mark: Markup
     right_mark: Markup
-    verdicts: tuple[str, ...]
+    verdicts: tuple[tuple[str, str], ...]
     blocks: tuple[Block, ...]
     quality: tuple[DuelRow, ...]
     kinds: Chart | None
+    by_kind: tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]
 
 
 def pages(site: Site) -> Iterator[Page]:
@@ -104,7 +105,7 @@ def pages(site: Site) -> Iterator[Page]:
 def _view(site: Site, pair: Pair, card: str) -> View:
     rows = [row for row in site.content.pairs if row["pair"] == pair.pair and row["hardware"] == card]
     places = sorted({(bool(row["demo"]), str(row["machine"])) for row in rows})
-    meetings = [_meeting(site, pair, card, rows, demo, machine) for demo, machine in places]
+    meetings = [_meeting(site, pair, card, rows, place=place) for place in places]
     stacks = (pair.left, pair.right)
     races = [r for r in site.content.races if r.first["hardware"] == card and r.first["stack"] in stacks]
     shown = [
@@ -135,7 +136,8 @@ def _duel(site: Site, row: Row) -> Duel:
     return Duel(measure, title, left, right, str(row["refused"] or ""), found)
 
 
-def _meeting(site: Site, pair: Pair, card: str, rows: Sequence[Row], demo: bool, machine: str) -> Meeting:
+def _meeting(site: Site, pair: Pair, card: str, rows: Sequence[Row], *, place: tuple[bool, str]) -> Meeting:
+    demo, machine = place
     here = [_duel(site, r) for r in rows if bool(r["demo"]) == demo and r["machine"] == machine]
     order = {name: place for place, name in enumerate([*site.scenarios, *site.tasks])}
     here.sort(key=lambda duel: (order.get(duel.measure, len(order)), duel.measure))
@@ -149,12 +151,13 @@ def _meeting(site: Site, pair: Pair, card: str, rows: Sequence[Row], demo: bool,
         right=_side(speed, "right", pair.right),
         left_mark=_mark(speed, "left"),
         right_mark=_mark(speed, "right"),
-        verdicts=tuple(_verdict(duel) for duel in speed if duel.ratio is not None),
+        verdicts=tuple((duel.title, _verdict(duel)) for duel in speed if duel.ratio is not None),
         blocks=tuple(
             Block(d.title, BASE + board_path(card, d.measure), tuple(_rows(d)), d.refused, d.notes) for d in speed
         ),
         quality=tuple(_quality(site, pair, card, demo)),
         kinds=_kinds_chart(f"pair-{card}-{pair.pair}-{machine}{'-demo' if demo else ''}", speed),
+        by_kind=_kinds_table(speed),
     )
 
 
@@ -173,8 +176,10 @@ def _verdict(duel: Duel) -> str:
     assert left is not None
     assert right is not None
     assert ratio is not None
-    said = words.speedup_sentence(run_words(left), run_words(right), left.requests, ratio.value, ratio.low, ratio.high)
-    return f"{duel.title}: {said}."
+    said = words.speedup_sentence(
+        run_words(left), run_words(right), requests=left.requests, ratio=(ratio.value, ratio.low, ratio.high)
+    )
+    return words.opening(f"{said}.")
 
 
 def _rows(duel: Duel) -> Iterator[DuelRow]:
@@ -195,7 +200,9 @@ def _rows(duel: Duel) -> Iterator[DuelRow]:
         about = ratio if metric == (times or lead) else None
         verdict = words.ratio_verdict(about.value, about.low, about.high) if about is not None else ""
         href = BASE + figure_path(about.figure_id) if about is not None else None
-        yield DuelRow(metric_title(metric), unit, cells[0], cells[1], verdict, href)
+        yield DuelRow(
+            metric_title(metric), "" if metric.startswith("time_to_") else unit, cells[0], cells[1], verdict, href
+        )
     yield _plain_row("First text after", "ms, median", duel, lambda s: s.ttft_ms.p50)
     yield _plain_row("Tokens an answer", "mean", duel, lambda s: s.tokens.mean)
     yield _plain_row("Checked answers right", "%", duel, _passed)
@@ -259,35 +266,52 @@ def _difference(left: Run | None, right: Run | None) -> tuple[str, str | None]:
 
 def _kinds_chart(name: str, duels: Sequence[Duel]) -> Chart | None:
     """The speed-up for every kind of text, a group a scenario."""
-    groups = []
+    dots = []
     for duel in duels:
         ratio, left = duel.ratio, duel.left
-        kinds = (ratio.detail.get("kinds") or {}) if ratio else {}
-        if ratio is None or left is None or not kinds:
+        if ratio is None or left is None:
             continue
-        shape = shape_of(left.decoder_method)
-        dots = [
-            Dot(str(kind), shape, float(value), printed=str(words.shown(float(value), unit="x")))
-            for kind, value in sorted(kinds.items())
-            if isinstance(value, (int, float)) and value > 0
-        ]
-        printed = str(words.shown(ratio.value, ratio.low, ratio.high, "x"))
-        href = BASE + figure_path(ratio.figure_id)
-        whole = Dot("all kinds together", shape, ratio.value, ratio.low, ratio.high, printed, href)
-        groups.append(Group(duel.title, (whole, *dots)))
-    if not groups:
+        dots.append(
+            Dot(
+                label=duel.title,
+                shape=shape_of(left.decoder_method),
+                value=ratio.value,
+                low=ratio.low,
+                high=ratio.high,
+                printed=str(words.shown(ratio.value, ratio.low, ratio.high, "x")),
+                href=BASE + figure_path(ratio.figure_id),
+                points=tuple(_kinds(duel).values()),
+            )
+        )
+    if not dots:
         return None
     return Chart(
         name=name,
-        title="Speed-up by kind of text",
-        summary="; ".join(f"{g.title}: {d.label} {d.printed}" for g in groups for d in g.dots),
-        axis="times as fast, more is better for the left side",
+        title="How many times as fast the left side is",
+        summary="; ".join(f"{d.label} {d.printed}" for d in dots),
+        axis="times as fast; small dots: single kinds of text",
         unit="x",
-        groups=tuple(groups),
+        groups=(Group("", tuple(dots)),),
         log=True,
         reference=1.0,
         reference_label="dashed line: no difference",
     )
+
+
+def _kinds(duel: Duel) -> dict[str, float]:
+    """The ratio for every kind of text."""
+    found = (duel.ratio.detail.get("kinds") or {}) if duel.ratio is not None else {}
+    return {str(k): float(v) for k, v in sorted(found.items()) if isinstance(v, (int, float)) and v > 0}
+
+
+def _kinds_table(duels: Sequence[Duel]) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
+    """Kinds of text down, scenarios across: the same ratios as numbers."""
+    known = [duel for duel in duels if _kinds(duel)]
+    names = sorted({kind for duel in known for kind in _kinds(duel)})
+    rows = tuple(
+        (name, tuple(words.fixed(_kinds(d)[name], 2) if name in _kinds(d) else "–" for d in known)) for name in names
+    )
+    return tuple(duel.measure for duel in known), rows
 
 
 __all__ = ["Race", "pages"]

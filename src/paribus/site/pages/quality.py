@@ -1,4 +1,4 @@
-"""Quality beside speed: joined by answer class only, saying with which decoder and how many requests it was measured."""
+"""Quality beside speed: joined by answer class only; each score says with which decoder and load it was measured."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def pages(site: Site) -> Iterator[Page]:
         charts = []
         for hardware in sorted({str(r.row["hardware"]) for r in site.content.quality_runs}):
             classes = _classes(site, hardware)
-            chart = _chart(site, hardware, classes)
+            chart = _chart(hardware, classes)
             charts += [chart] if chart else []
             cards.append((hardware_title(site, hardware), classes, chart, CPU_TRACK if hardware == "cpu" else ""))
         return View({"cards": cards, "tasks": list(site.tasks.values())}, tuple(charts))
@@ -144,7 +144,7 @@ def _latest(runs: Sequence[Run], scenario: str, metric: str | None) -> Figure | 
     return newest.figures[metric] if newest is not None and metric is not None else None
 
 
-def _chart(site: Site, hardware: str, classes: Sequence[AnswerClass]) -> Chart | None:
+def _chart(hardware: str, classes: Sequence[AnswerClass]) -> Chart | None:
     groups: dict[str, list[Dot]] = {}
     for one in classes:
         for row in one.scores:

@@ -9,7 +9,7 @@ from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Race, Row
 from paribus.site.page import Page, Site, View, board_path, race_id, race_path, run_path
-from paribus.site.pages.names import CPU_TRACK, METHODS, scenario_title
+from paribus.site.pages.names import CPU_TRACK, METHODS, metric_title, scenario_title
 
 
 def pages(site: Site) -> Iterator[Page]:
@@ -71,14 +71,14 @@ def race_sentence(race: Race) -> str:
 
 def race_chart(site: Site, race: Race, base: str) -> Chart | None:
     """All candidates with a result, best first."""
-    tried = [c for c in race.tried]
+    tried = list(race.tried)
     if not tried:
         return None
     lower = str(race.first["unit"]) in ("ms", "s")
     tried.sort(key=lambda c: c["value"] if lower else -c["value"])
     unit = "s" if race.first["unit"] == "ms" else str(race.first["unit"] or "")
     dots = tuple(_dot(site, c, base) for c in tried)
-    title = f"Race between decoders: {str(race.first['metric']).replace('_', ' ')}"
+    title = metric_title(str(race.first["metric"]))
     return Chart(
         name=f"race-{race_id(race)}",
         title=title,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,10 @@ ANSWER_FLAGS = (
 )
 """Which question each flag answers; all others say what was left out."""
 
+QUALITY_ONLY = ("task", "repeats", "items_hash", "scorer", "user_simulator")
+SPEED_ONLY = ("scenario", "prompts", "prompts_hash", "window", "streaming_interval")
+"""Conditions that the other kind of run doesn't have."""
+
 TRUST = {
     "self_reported": "Self-reported: nobody else has re-run or re-scored it.",
     "audited": "Audited: a maintainer re-ran or re-scored it.",
@@ -85,9 +90,8 @@ def pages(site: Site) -> Iterator[Page]:
 
 def inputs_of(site: Site, run: Run) -> Any:
     """All that decides a run's page."""
-    others = {
-        f.other_run_id: site.content.runs[f.other_run_id].row for f in run.ratios if f.other_run_id in site.content.runs
-    }
+    names = [figure.other_run_id or "" for figure in run.ratios]
+    others = {name: site.content.runs[name].row for name in names if name in site.content.runs}
     races = [race.verdict for race in _races(site, run)]
     scenario = scenario_title(site, str(run.row["scenario_or_task"]))
     title = site.model_title(str(run.row["model"]))
@@ -184,7 +188,7 @@ def _differing(run: Run) -> list[Fact]:
 
 
 def _value(value: Any, unit: str = "") -> str:
-    if value is None or value == "" or value == {} or value == []:
+    if value is None or value in ("", {}, []):
         return "not disclosed"
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -354,10 +358,11 @@ def _left_out(run: Run) -> list[str]:
         withheld.append((speed.energy_j, "Energy: no counter could be read."))
         said += [text for value, text in withheld if value is None]
     conditions = run.summary.conditions
+    other = QUALITY_ONLY if speed is not None else SPEED_ONLY
     unknown = [
-        c.label
-        for n, c in CONDITIONS.items()
-        if c.strip and c.gates == "always" and n in conditions and conditions[n] is None
+        CONDITIONS[name].label
+        for name, value in conditions.items()
+        if value is None and name in CONDITIONS and CONDITIONS[name].gates == "always" and name not in other
     ]
     if unknown:
         said.append(f"Not disclosed or not readable: {words.listed(unknown)}.")
@@ -370,9 +375,10 @@ def _command(run: Run) -> list[str]:
     row = run.row
     folder = "build/demo-results" if run.demo else "results"
     measure = row["scenario_or_task"]
+    settings = [f"systems={row['system']}", f"measures={measure}", f"scale={row['scale']}"]
     return [
-        f"snakemake --profile {row['hardware']} --config systems={row['system']} measures={measure} scale={row['scale']}",
-        f"paribus check {folder}/{row['run']}",
+        shlex.join(["snakemake", "--profile", str(row["hardware"]), "--config", *settings]),
+        shlex.join(["paribus", "check", f"{folder}/{row['run']}"]),
     ]
 
 
