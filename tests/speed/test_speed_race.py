@@ -95,6 +95,16 @@ def test_a_race_without_a_valid_candidate_says_why():
         verdict(entry("plain", bad), entry("ngram", bad))
 
 
+def test_sixteen_requests_at_sixteen_have_no_steady_window_and_race_by_the_whole_run():
+    def whole(ms, value):
+        made = part(ms)
+        through = Throughput(value=None, low=None, high=None, raw_arrival=None, whole_run=value)
+        return StartPart(made.rows, made.summary.model_copy(update={"throughput": through}))
+
+    found = verdict(entry("plain", whole(9, 90.0)), entry("a", whole(8, 80.0)), entry("b", whole(9, 85.0)), requests=16)
+    assert (found.winner, found.metric, found.plain_is_faster) == ("b", "throughput_whole_run", True)
+
+
 def test_a_candidate_without_a_window_is_left_out_at_sixteen():
     found = verdict(entry("plain", part(1, tokens_a_second=5.0)), entry("a", part(1)), requests=16)
     assert found.winner == "plain"

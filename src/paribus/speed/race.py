@@ -41,7 +41,8 @@ def decide(
     largest k that every candidate reaches at half of the prompts or more, over the prompts where all reach it. The
     winner is then measured by `time_to_k`, and a decoder that wins by looping through longer answers, as it can by
     tokens a second, gains nothing. Where not even the first token is shared, `output_speed` stands in. At several
-    requests it is `throughput` of the steady window. Both are in standard tokens a second, higher is better.
+    requests it is `throughput` of the steady window; at scales whose requests are too few for one, that of the whole
+    run (`throughput_whole_run`), for all candidates alike. All are in standard tokens a second, higher is better.
     Where no candidate speculates, the best of all wins. `CheckFailed` when no candidate is valid.
     """
     pooled = {entry.decoder: pool(entry.starts, cpu=cpu) for entry in entries}
@@ -84,13 +85,20 @@ def _values(
     entries: Sequence[Entry], pooled: dict[str, SpeedSummary], requests: int
 ) -> tuple[str, dict[str, Interval]]:
     if requests > 1:
-        return "throughput", {e.decoder: pooled[e.decoder].throughput for e in entries}
+        return _throughputs({e.decoder: pooled[e.decoder] for e in entries})
     runs = [_rows(entry) for entry in entries]
     k = largest_k(runs)
     if k is None:
         return "output_speed_standard", {e.decoder: pooled[e.decoder].output_speed_standard for e in entries}
     common = reached_by_all(runs, k)
     return f"speed_to_{k}", {e.decoder: _speed(rows, k, common) for e, rows in zip(entries, runs, strict=True)}
+
+
+def _throughputs(pooled: dict[str, SpeedSummary]) -> tuple[str, dict[str, Interval]]:
+    if all(summary.throughput.value is None for summary in pooled.values()):
+        whole = {name: summary.throughput.whole_run for name, summary in pooled.items()}
+        return "throughput_whole_run", {name: Interval(value=v, low=None, high=None) for name, v in whole.items()}
+    return "throughput", {name: summary.throughput for name, summary in pooled.items()}
 
 
 def _rows(entry: Entry) -> list[list[Row]]:
