@@ -146,7 +146,11 @@ class Client:
             raise
         finally:
             self._busy.discard(connection)
-        if keep and connection.usable:
+        if not keep or not connection.usable:
+            return
+        if connection.outstayed:
+            connection.close()
+        else:
             self._idle.append(connection)
 
     def _reusable(self) -> Connection | None:

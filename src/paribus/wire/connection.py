@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 import zlib
 from array import array
@@ -17,6 +18,7 @@ import httptools
 
 _MAX_BODY = 1 << 28
 """A body over 256 MiB ends the exchange: no answer is that long, and memory is finite."""
+_KEPT = re.compile(r"timeout=(\d{1,6})")
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
 
@@ -72,6 +74,16 @@ class Connection(asyncio.Protocol):
         self.usable = False
         if self._transport is not None:
             self._transport.abort()
+
+    @property
+    def outstayed(self) -> bool:
+        """Whether the exchange took longer than the server says it keeps a connection (`Keep-Alive: timeout=5`).
+
+        llama.cpp's server counts from the request on: it closes right after a longer answer, and the next request on
+        that connection would be reset for no fault of the engine's.
+        """
+        told = _KEPT.search(self.headers.get("keep-alive", ""))
+        return told is not None and self.ended_ns - self.sent_ns >= int(told.group(1)) * 900_000_000
 
     def body(self) -> bytes:
         """The body so far."""
