@@ -12,11 +12,12 @@ import os
 import signal
 import sys
 import threading
+from typing import Any
 
 import xllamacpp
 
 
-def speculate(target, wanted):
+def speculate(target: Any, wanted: dict[str, Any]) -> None:
     """Set one n-gram method of `common_params_speculative` and its parameters."""
     name = wanted["type"].replace("-", "_")
     target.types = [getattr(xllamacpp.common_speculative_type, f"COMMON_SPECULATIVE_TYPE_{name.upper()}")]
@@ -25,7 +26,7 @@ def speculate(target, wanted):
             setattr(getattr(target, name), key, value)
 
 
-def parameters(wanted):
+def parameters(wanted: dict[str, Any]) -> Any:
     """The server's parameters."""
     params = xllamacpp.CommonParams()
     params.model.path = wanted["model"]
@@ -52,7 +53,7 @@ def parameters(wanted):
     return params
 
 
-def main():
+def main() -> None:
     """Serve until told to stop or until the parent is gone."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

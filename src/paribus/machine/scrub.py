@@ -42,7 +42,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b[0-9a-f]{2}(?::[0-9a-f]{2}){5}\b", re.IGNORECASE), "<address>"),
     (re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "<mail>"),
     (re.compile(r"(?<![\w/])(/home|/Users|/export/home|/var/home)/[^/\s:\"'<>]+"), r"<home>"),
-    (re.compile(r"(?<![\w/.])/root(?=[/\s:\"']|$)"), "<home>"),
+    (re.compile(r"(?<![\w/.])/(?:root)(?=[/\s:\"']|$)"), "<home>"),
     (re.compile(r"(?i)\b[a-z]:\\Users\\[^\\\s\"']+"), "<home>"),
 )
 _IPV4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)")
