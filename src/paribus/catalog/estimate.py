@@ -18,6 +18,7 @@ CHARACTERS_A_TOKEN = 4
 RAW_BYTES_A_TOKEN = 12
 """Disk that one answered token takes as compressed raw stream and arrivals."""
 QUALITY_PROMPT_TOKENS = 400
+WARM_UP_CAP = 64
 SOAK = 1.5
 """A load at several requests takes longer than its window: the soak before it and the tail after it."""
 
@@ -42,26 +43,25 @@ class Estimator:
         return cap * self._requests(measure)
 
     def _speed_seconds(self, measure: PlannedMeasure) -> float:
-        prompts, prompt_tokens = self._prompt_lengths(measure.id)
-        at_once = int(measure.declared["requests_at_once"])
+        _, prompt_tokens = self._prompt_lengths(measure.id)
+        at_once, cap = int(measure.declared["requests_at_once"]), float(measure.declared["cap"])
         decode = self.speeds.decode_1 if at_once == 1 else self.speeds.decode_16
-        one = float(measure.declared["cap"]) * USED_OF_CAP / decode + prompt_tokens / self.speeds.prompt
-        warm_up = self.scale.warm_up_blocks * at_once * one * (1 if at_once > 1 else min(prompts, 4))
-        measured = self._requests(measure) * one
+        reading = prompt_tokens / self.speeds.prompt
+        block = max(at_once, 2) * (min(cap, WARM_UP_CAP) / 2 / decode + reading)
+        measured = self._requests(measure) * (cap * USED_OF_CAP / decode + reading)
         if at_once > 1 and self._bound(measure) is None:
             measured = max(measured, self.scale.window_s * SOAK)
-        return warm_up + measured
+        return self.scale.warm_up_blocks * block + measured
+
+    def _bound(self, measure: PlannedMeasure) -> int | None:
+        return self.scale.requests_of(self.catalog.scenario(measure.id))
 
     def _requests(self, measure: PlannedMeasure) -> float:
         prompts, _ = self._prompt_lengths(measure.id)
-        at_once = int(measure.declared["requests_at_once"])
+        at_once = measure.declared["requests_at_once"]
         if at_once == 1:
             return prompts
         return self._bound(measure) or max(prompts, (self.scale.window_completions + 2) * at_once)
-
-    def _bound(self, measure: PlannedMeasure) -> int | None:
-        """The scale's bound on the requests of a scenario with several at once."""
-        return self.scale.requests_of(self.catalog.scenario(measure.id))
 
     def _quality_seconds(self, measure: PlannedMeasure) -> float:
         answers = self._items(measure) * int(measure.declared["repeats"])

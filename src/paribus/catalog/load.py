@@ -134,6 +134,8 @@ class Catalog:
         for prompt in sorted(self.prompt_set(scenario.prompts), key=lambda p: p.id):
             if prompt.split != scenario.split or prompt.length != scenario.length:
                 continue
+            if scale.kinds and prompt.kind not in scale.kinds:
+                continue
             counts[prompt.kind] = counts.get(prompt.kind, 0) + 1
             if per_kind is None or counts[prompt.kind] <= per_kind:
                 chosen.append(prompt)

@@ -25,6 +25,8 @@ class Scale(Spec):
     scale: SlugName
     starts: int = Field(ge=1)
     prompts: int | None = Field(default=None, ge=1)
+    kinds: list[Kind] = []
+    """Kinds of text that are measured at all, for runs that only prove that everything works (empty: all kinds)."""
     requests_16: int | None = Field(default=None, ge=1)
     window_s: float = Field(gt=0)
     window_completions: int = Field(ge=0)
