@@ -88,6 +88,11 @@ def _unit(value: float, unit: str) -> tuple[float, str]:
     return 1.0, _UNITS.get(unit, unit)
 
 
+def short(number: Shown) -> str:
+    """A number for a chart's row: the kind of token stands in the chart's title and axis already."""
+    return str(number).replace("standard tokens", "tokens")
+
+
 def range_text(low: float | None, high: float | None, unit: str = "") -> str:
     """A range without a value: `0.9 to 1.4 times`."""
     if low is None or high is None:

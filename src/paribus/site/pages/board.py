@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
@@ -12,8 +11,8 @@ from paribus.results.strip import ORDER, Part, split_strip, strip_of
 from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Race, Run
-from paribus.site.page import Page, Site, View, board_path, figure_path, race_id, race_path, run_path
-from paribus.site.pages.headline import best_ratio, board_runs, lead_metric, ordered, ranks, ratio_to_plain, shared_time
+from paribus.site.page import Page, Site, View, board_path, run_path
+from paribus.site.pages.headline import best_ratio, board_runs, lead_metric, ordered
 from paribus.site.pages.names import (
     CPU_TRACK,
     by_model,
@@ -24,42 +23,10 @@ from paribus.site.pages.names import (
     run_words,
     scenario_title,
 )
+from paribus.site.pages.table import COLUMNS, ONE_START, Cell, Column, board_table
 
-COLUMNS = {
-    "card": "Card",
-    "model": "Model, precision",
-    "engine": "Engine",
-    "requests": "Requests",
-    "answers": "Answers",
-    "prompts": "Prompts",
-    "sampling": "Sampling",
-    "date": "Date",
-    "trials": "n, trials",
-}
-"""Headings of conditions that differ between rows. Decoder and flags are always columns."""
-
-
-ONE_START = ("prompts", "kinds", "batches")
-"""What an interval rests on when there is a single start."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell of a table: printed text, a second, muted text, the number it is sorted by, where it leads."""
-
-    text: str
-    small: str = ""
-    sort: float | None = None
-    href: str | None = None
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: heading, unit below it, whether it holds numbers."""
-
-    title: str
-    unit: str = ""
-    number: bool = True
+SAME = ("edition", "protocol", "scale", "cap", "prompts", "prompts_hash", "sampling_profile", "window")
+"""Declared conditions that all rows of one ranking share."""
 
 
 @dataclass(frozen=True)
@@ -75,21 +42,36 @@ class BoardRow:
 
 
 @dataclass(frozen=True)
-class Board:
-    """One board, ready for its template. Links are relative to the page that it was made for."""
+class BoardPart:
+    """Runs that may meet in one ranking: same edition, scale, prompts, caps; published or of the demo."""
 
-    hardware: str
-    scenario: str
     title: str
-    sentence: str
+    demo: bool
     runs: tuple[Run, ...]
     chart: Chart | None
     strip: tuple[Part, ...]
     columns: tuple[Column, ...]
     rows: tuple[BoardRow, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Board:
+    """One card and scenario, ready for its template; the part that matters most first. Links fit the page it is for."""
+
+    hardware: str
+    scenario: str
+    title: str
+    sentence: str
+    parts: tuple[BoardPart, ...]
     races: tuple[Race, ...]
     notes: tuple[str, ...]
     command: str
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """The charts of all parts."""
+        return tuple(part.chart for part in self.parts if part.chart is not None)
 
 
 @dataclass(frozen=True)
@@ -110,7 +92,7 @@ def pages(site: Site) -> Iterator[Page]:
         def view(choice: Choice = choice) -> View:
             board = make_board(site, choice.hardware, choice.scenario, "../../")
             values = {"board": board, "choices": by_hardware(site), "here": choice}
-            return View(values, (board.chart,) if board.chart else ())
+            return View(values, board.charts)
 
         yield Page(choice.path, "board.html", view)
 
@@ -147,12 +129,43 @@ def by_hardware(site: Site) -> list[tuple[str, list[Choice]]]:
 def make_board(site: Site, hardware: str, scenario: str, base: str) -> Board:
     """The board of one card and scenario, with links for a page that lies `base` below the site's folder."""
     runs = board_runs(site.content, hardware, scenario)
-    metric = lead_metric(runs)
-    runs = ordered(runs, metric)
+    groups = comparable(runs)
+    parts = [
+        _part(site, f"board-{hardware}-{scenario}{f'-{number}' if number else ''}", group, base, len(groups) > 1)
+        for number, group in enumerate(groups)
+    ]
+    return Board(
+        hardware=hardware,
+        scenario=scenario,
+        title=scenario_title(site, scenario),
+        sentence=finding(site, hardware, scenario),
+        parts=tuple(parts),
+        races=_races(site, hardware, scenario),
+        notes=(CPU_TRACK,) if hardware == "cpu" else (),
+        command=f"snakemake --profile {hardware} --config measures={scenario}",
+    )
+
+
+def comparable(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs in groups that may meet in one ranking: published before demo, whole before preliminary, newest first."""
+    grouped: dict[str, list[Run]] = {}
+    for run in runs:
+        key = repr([run.demo, *(run.summary.declared.get(name) for name in SAME)])
+        grouped.setdefault(key, []).append(run)
+
+    def order(group: list[Run]) -> tuple[bool, bool, int, str]:
+        newest = max(words.date(run.row["started_at"]) for run in group)
+        return (group[0].demo, all(r.preliminary for r in group), -int(newest.replace("-", "") or 0), group[0].id)
+
+    return sorted(grouped.values(), key=order)
+
+
+def _part(site: Site, name: str, group: Sequence[Run], base: str, several: bool) -> BoardPart:
+    metric = lead_metric(group)
+    runs = ordered(group, metric)
     shared, differing = _conditions(runs)
     named = labels(runs)
-    conditions = [name for name in differing if name in COLUMNS]
-    columns, cells = _table(runs, metric, conditions, base)
+    columns, cells = board_table(runs, metric, [c for c in differing if c in COLUMNS], base)
     rows = tuple(
         BoardRow(
             run,
@@ -164,19 +177,16 @@ def make_board(site: Site, hardware: str, scenario: str, base: str) -> Board:
         )
         for run in runs
     )
-    return Board(
-        hardware=hardware,
-        scenario=scenario,
-        title=scenario_title(site, scenario),
-        sentence=finding(site, hardware, scenario),
+    kind = "Demo run" if runs[0].demo else "Published"
+    return BoardPart(
+        title=f"{kind}, {runs[0].row['scale']} scale" if several else "",
+        demo=runs[0].demo,
         runs=tuple(runs),
-        chart=_chart(site, (hardware, scenario), runs, metric, named=named, base=base),
+        chart=_chart(site, name, runs, metric, named=named, base=base),
         strip=tuple(part for part in shared if part.name not in ("decoder", "flags")),
         columns=columns,
         rows=rows,
-        races=_races(site, hardware, scenario),
-        notes=_notes(hardware, runs),
-        command=f"snakemake --profile {hardware} --config measures={scenario}",
+        notes=_notes(runs),
     )
 
 
@@ -210,11 +220,11 @@ def finding(site: Site, hardware: str, scenario: str) -> str:
 
 
 def _chart(
-    site: Site, place: tuple[str, str], runs: Sequence[Run], metric: str | None, *, named: dict[str, str], base: str
+    site: Site, name: str, runs: Sequence[Run], metric: str | None, *, named: dict[str, str], base: str
 ) -> Chart | None:
     if metric is None:
         return None
-    hardware, scenario = place
+    hardware, scenario = str(runs[0].row["hardware"]), str(runs[0].row["scenario_or_task"])
     drawn = [run for run in runs if metric in run.figures]
     groups = []
     for model, group in sorted(by_model(drawn).items(), key=lambda item: (site.model_family(item[0]), item[0])):
@@ -225,7 +235,7 @@ def _chart(
     unit = "s" if first.unit == "ms" else words.shown(1, unit=first.unit).unit
     title = metric_title(metric, unit)
     return Chart(
-        name=f"board-{hardware}-{scenario}",
+        name=name,
         title=title,
         summary=f"{title} on {card_name(site, hardware, drawn)}, {scenario_title(site, scenario).lower()}: "
         + "; ".join(f"{d.label} {d.printed}" for g in groups for d in g.dots),
@@ -246,80 +256,9 @@ def figure_dot(figure: Figure, run: Run, label: str, base: str) -> Dot:
         value=value,
         low=low,
         high=high,
-        printed=str(words.shown(value, low, high, unit)),
+        printed=words.short(words.shown(value, low, high, unit)),
         href=base + run_path(run.id),
     )
-
-
-def _table(
-    runs: Sequence[Run], metric: str | None, conditions: Sequence[str], base: str
-) -> tuple[tuple[Column, ...], dict[str, tuple[Cell, ...]]]:
-    """The table behind the chart; columns without a single number are left out."""
-    placed = ranks(runs, metric) if metric else {}
-    strips = {run.id: {part.name: part.text for part in strip_of(run.summary)} for run in runs}
-    made: list[tuple[Column, dict[str, Cell]]] = []
-    if placed:
-        made.append((Column("Rank"), {r.id: Cell(placed.get(r.id, "not ranked")) for r in runs}))
-    for name in dict.fromkeys(m for m in (metric, "throughput", "output_speed_standard", shared_time(runs)) if m):
-        made.append((_heading(name, runs), {r.id: figure_cell(r.figures.get(name), base) for r in runs}))
-        if name == metric:
-            ratios = {r.id: figure_cell(ratio_to_plain(r, runs), base) for r in runs}
-            made.append((Column("Beside plain", "times as fast"), ratios))
-    made += [
-        (Column("First text after", "ms, median"), {r.id: _speed(r, "ttft") for r in runs}),
-        (Column("Answer's length", "tokens, mean"), {r.id: _speed(r, "length") for r in runs}),
-        (Column("Checked answers", "right of verifiable"), {r.id: _checked(r) for r in runs}),
-        *((Column(COLUMNS[c], number=False), {r.id: Cell(strips[r.id][c]) for r in runs}) for c in conditions),
-        (Column("Flags", number=False), {r.id: _flags(r) for r in runs}),
-    ]
-    kept = [(column, cells) for column, cells in made if any(c.text not in ("", "–") for c in cells.values())]
-    return tuple(c for c, _ in kept), {run.id: tuple(cells[run.id] for _, cells in kept) for run in runs}
-
-
-def _heading(metric: str, runs: Sequence[Run]) -> Column:
-    figure = next((r.figures[metric] for r in runs if metric in r.figures), None)
-    unit = words.shown(1, unit=figure.unit).unit if figure else ""
-    if metric.startswith("time_to_"):
-        return Column(f"First {metric.removeprefix('time_to_')} tokens after", "s" if unit == "ms" else unit)
-    names = {"throughput": "All requests together", "output_speed": "One answer", "output_speed_standard": "One answer"}
-    standard = "standard " if metric != "output_speed" else ""
-    return Column(names.get(metric, metric), standard + unit)
-
-
-def figure_cell(figure: Figure | None, base: str) -> Cell:
-    """A figure in a table: value, interval below, linked to its permanent page. Times in seconds."""
-    if figure is None:
-        return Cell("–")
-    scale = 0.001 if figure.unit == "ms" else 1.0
-    low, high = (None if bound is None else bound * scale for bound in (figure.low, figure.high))
-    number = words.shown(figure.value * scale, low, high, "s" if figure.unit == "ms" else figure.unit)
-    return Cell(
-        number.value + ("%" if number.unit == "%" else ""),
-        number.interval,
-        figure.value,
-        base + figure_path(figure.figure_id),
-    )
-
-
-def _speed(run: Run, what: str) -> Cell:
-    summary = run.summary.speed
-    if summary is None:
-        return Cell("–")
-    value = summary.ttft_ms.p50 if what == "ttft" else summary.tokens.mean
-    return Cell("–") if value is None else Cell(words.fixed(value, 0), sort=value)
-
-
-def _checked(run: Run) -> Cell:
-    summary = run.summary.speed
-    if summary is None or not summary.requests.checked:
-        return Cell("–")
-    counts = summary.requests
-    return Cell(f"{counts.check_passed} of {counts.checked}", sort=counts.check_passed / counts.checked)
-
-
-def _flags(run: Run) -> Cell:
-    names = list(dict.fromkeys(flag.id for flag in run.flags))
-    return Cell(", ".join(names) or "none")
 
 
 def _races(site: Site, hardware: str, scenario: str) -> tuple[Race, ...]:
@@ -332,23 +271,12 @@ def _races(site: Site, hardware: str, scenario: str) -> tuple[Race, ...]:
     )
 
 
-def _notes(hardware: str, runs: Sequence[Run]) -> tuple[str, ...]:
+def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
     notes = []
-    if any(f.basis in ONE_START for run in runs for f in (*run.figures.values(), *run.ratios)):
-        notes.append("Intervals of runs with one start say nothing about what differs between starts.")
-    if hardware == "cpu":
-        notes.append(CPU_TRACK)
     if any(run.demo for run in runs):
-        rows = "All rows are" if all(run.demo for run in runs) else "Rows marked so are"
-        notes.append(f"{rows} from the demo: a few prompts, one start, on the machine that made this page.")
+        notes.append("From the demo: a few prompts, one start, on the machine that made this page.")
     elif any(run.preliminary for run in runs):
-        notes.append("Preliminary rows were measured at a scale too small for a ranking.")
+        notes.append("Preliminary: measured at a scale too small for a ranking.")
+    if any(f.basis in ONE_START for run in runs for f in (*run.figures.values(), *run.ratios)):
+        notes.append("One start: the intervals say nothing about what differs between starts.")
     return tuple(notes)
-
-
-__all__ = ["Board", "Choice", "by_hardware", "choices", "finding", "make_board", "pages", "race_id", "race_path"]
-
-
-def plain_values(run: Run) -> list[Any]:
-    """Everything of a run that decides how it is shown elsewhere, as JSON values."""
-    return [dict(run.row), [f.figure_id for f in run.figures.values()], [f.id for f in run.flags]]

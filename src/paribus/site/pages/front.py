@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from paribus.catalog import matches
@@ -53,10 +53,10 @@ def pages(site: Site) -> Iterator[Page]:
             "grid": coverage(site),
             "measures": [*site.scenarios, *site.tasks],
             "duels": duels(site),
-            "cite": _cite(site, board.runs if board else ()),
+            "cite": _cite(site, [run for part in board.parts for run in part.runs] if board else []),
             "measured": bool(site.content.runs),
         }
-        return View(values, (board.chart,) if board and board.chart else ())
+        return View(values, board.charts[:1] if board else ())
 
     yield Page("index.html", "index.html", view)
 
@@ -195,7 +195,7 @@ def _quoted(argument: str) -> str:
     return f"'{argument}'" if _SAFE.fullmatch(argument) else "'systems=*'"
 
 
-def _cite(site: Site, runs: tuple[Run, ...]) -> str:
+def _cite(site: Site, runs: Sequence[Run]) -> str:
     dates = sorted(words.date(run.row["started_at"]) for run in runs)
     when = f", measured {dates[-1]}" if dates else ""
     return f"Paribus. {site.edition}{when}."

@@ -88,6 +88,9 @@ def metric_title(metric: str, unit: str = "") -> str:
     if match:
         number = int(match.group(1))
         return f"Seconds until {words.count(number, 'token')} of text have arrived"
+    match = re.fullmatch(r"speed_to_(\d+)", metric)
+    if match:
+        return f"Standard tokens a second until {match.group(1)} have arrived"
     if metric in METRICS:
         return METRICS[metric]
     known = metrics().get(metric)

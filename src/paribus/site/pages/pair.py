@@ -14,10 +14,10 @@ from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Race, Row, Run, parsed
 from paribus.site.page import Page, Site, View, board_path, figure_path, pair_path, run_path
-from paribus.site.pages.board import Cell, figure_cell
 from paribus.site.pages.headline import lead_metric, shared_time, speedup_of
 from paribus.site.pages.names import CPU_TRACK, card_name, metric_title, run_words, scenario_title
 from paribus.site.pages.race import race_chart, race_sentence
+from paribus.site.pages.table import Cell, figure_cell
 from paribus.speed.summary import SpeedSummary
 
 NOBODY = "nobody has run this yet"

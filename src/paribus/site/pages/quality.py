@@ -12,9 +12,9 @@ from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Run, Score
 from paribus.site.page import Page, Site, View, board_path, run_path
-from paribus.site.pages.board import Cell, figure_cell
 from paribus.site.pages.headline import lead_metric
 from paribus.site.pages.names import CPU_TRACK, METHODS, hardware_title, run_words
+from paribus.site.pages.table import Cell, figure_cell
 
 
 @dataclass(frozen=True)

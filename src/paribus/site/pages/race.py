@@ -101,7 +101,7 @@ def _dot(site: Site, candidate: Row, base: str) -> Dot:
         value=value,
         low=low,
         high=high,
-        printed=str(words.shown(value, low, high, unit)),
+        printed=words.short(words.shown(value, low, high, unit)),
         href=base + run_path(str(candidate["run_id"])) if known else None,
     )
 

@@ -189,7 +189,7 @@ def _differing(run: Run) -> list[Fact]:
 
 def _value(value: Any, unit: str = "") -> str:
     if value is None or value in ("", {}, []):
-        return "not disclosed"
+        return "could not be read"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -365,7 +365,7 @@ def _left_out(run: Run) -> list[str]:
         if value is None and name in CONDITIONS and CONDITIONS[name].gates == "always" and name not in other
     ]
     if unknown:
-        said.append(f"Not disclosed or not readable: {words.listed(unknown)}.")
+        said.append(f"Not disclosed, or could not be read: {words.listed(unknown)}.")
     if run.row["superseded_by"]:
         said.append(f"This run was replaced by {run.row['superseded_by']}; it stays readable and is not ranked.")
     return said

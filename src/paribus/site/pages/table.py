@@ -1,0 +1,118 @@
+"""The table behind a chart: its columns, and a cell for every run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paribus.results.strip import strip_of
+from paribus.site import words
+from paribus.site.content import Figure, Run
+from paribus.site.page import figure_path
+from paribus.site.pages.headline import ranks, ratio_to_plain, shared_time
+
+COLUMNS = {
+    "card": "Card",
+    "model": "Model, precision",
+    "engine": "Engine",
+    "requests": "Requests",
+    "answers": "Answers",
+    "prompts": "Prompts",
+    "sampling": "Sampling",
+    "date": "Date",
+    "trials": "n, trials",
+}
+"""Headings of conditions that differ between rows. Decoder and flags are always columns."""
+
+
+ONE_START = ("prompts", "kinds", "batches")
+"""What an interval rests on when there is a single start."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table: printed text, a second, muted text, the number it is sorted by, where it leads."""
+
+    text: str
+    small: str = ""
+    sort: float | None = None
+    href: str | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: heading, unit below it, whether it holds numbers."""
+
+    title: str
+    unit: str = ""
+    number: bool = True
+
+
+def board_table(
+    runs: Sequence[Run], metric: str | None, conditions: Sequence[str], base: str
+) -> tuple[tuple[Column, ...], dict[str, tuple[Cell, ...]]]:
+    """The table behind the chart; columns without a single number are left out."""
+    placed = ranks(runs, metric) if metric else {}
+    strips = {run.id: {part.name: part.text for part in strip_of(run.summary)} for run in runs}
+    made: list[tuple[Column, dict[str, Cell]]] = []
+    if placed:
+        made.append((Column("Rank"), {r.id: Cell(placed.get(r.id, "not ranked")) for r in runs}))
+    for name in dict.fromkeys(m for m in (metric, "throughput", "output_speed_standard", shared_time(runs)) if m):
+        made.append((_heading(name, runs), {r.id: figure_cell(r.figures.get(name), base) for r in runs}))
+        if name == metric:
+            ratios = {r.id: figure_cell(ratio_to_plain(r, runs), base) for r in runs}
+            made.append((Column("Beside plain", "times as fast"), ratios))
+    made += [
+        (Column("First text after", "ms, median"), {r.id: _speed(r, "ttft") for r in runs}),
+        (Column("Answer's length", "tokens, mean"), {r.id: _speed(r, "length") for r in runs}),
+        (Column("Checked answers", "right of verifiable"), {r.id: _checked(r) for r in runs}),
+        *((Column(COLUMNS[c], number=False), {r.id: Cell(strips[r.id][c]) for r in runs}) for c in conditions),
+        (Column("Flags", number=False), {r.id: _flags(r) for r in runs}),
+    ]
+    kept = [(column, cells) for column, cells in made if any(c.text not in ("", "–") for c in cells.values())]
+    return tuple(c for c, _ in kept), {run.id: tuple(cells[run.id] for _, cells in kept) for run in runs}
+
+
+def _heading(metric: str, runs: Sequence[Run]) -> Column:
+    figure = next((r.figures[metric] for r in runs if metric in r.figures), None)
+    unit = words.shown(1, unit=figure.unit).unit if figure else ""
+    if metric.startswith("time_to_"):
+        return Column(f"First {metric.removeprefix('time_to_')} tokens after", "s" if unit == "ms" else unit)
+    names = {"throughput": "All requests together", "output_speed": "One answer", "output_speed_standard": "One answer"}
+    return Column(names.get(metric, metric), unit)
+
+
+def figure_cell(figure: Figure | None, base: str) -> Cell:
+    """A figure in a table: value, interval below, linked to its permanent page. Times in seconds."""
+    if figure is None:
+        return Cell("–")
+    scale = 0.001 if figure.unit == "ms" else 1.0
+    low, high = (None if bound is None else bound * scale for bound in (figure.low, figure.high))
+    number = words.shown(figure.value * scale, low, high, "s" if figure.unit == "ms" else figure.unit)
+    return Cell(
+        number.value + ("%" if number.unit == "%" else ""),
+        number.interval,
+        figure.value,
+        base + figure_path(figure.figure_id),
+    )
+
+
+def _speed(run: Run, what: str) -> Cell:
+    summary = run.summary.speed
+    if summary is None:
+        return Cell("–")
+    value = summary.ttft_ms.p50 if what == "ttft" else summary.tokens.mean
+    return Cell("–") if value is None else Cell(words.fixed(value, 0), sort=value)
+
+
+def _checked(run: Run) -> Cell:
+    summary = run.summary.speed
+    if summary is None or not summary.requests.checked:
+        return Cell("–")
+    counts = summary.requests
+    return Cell(f"{counts.check_passed} of {counts.checked}", sort=counts.check_passed / counts.checked)
+
+
+def _flags(run: Run) -> Cell:
+    names = list(dict.fromkeys(flag.id for flag in run.flags))
+    return Cell(", ".join(names) or "none")
