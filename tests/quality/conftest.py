@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from quality_journals import entry
+from quality_journals import ROOT, Sheet, entry
 
 from paribus.catalog import Catalog
 from paribus.quality.data import item_id, load_items
 from paribus.quality.journal import Header, Journal
-
-ROOT = Path(__file__).resolve().parents[2]
-
-Sheet = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")

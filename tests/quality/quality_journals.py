@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 from paribus.quality.journal import Entry, Header
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The repository."""
+
+Sheet = Callable[..., Path]
+"""Writes a journal from an answer sheet and gives its folder back; see the fixture `sheet`."""
 
 HEADER = Header(
     task="t",

@@ -39,6 +39,9 @@ _HEAD = struct.Struct(">I")
 _GRACE_S = 2.0
 """What forking, reading back and a busy machine may add to a time limit before the sandbox is torn down."""
 
+_RUNNER_MEMORY = 128 << 20
+"""What the runner inside may hold beside the program: one process alone meets its own limit before the group's."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -205,7 +208,7 @@ def sandboxed(program: str, limits: Limits, call: str | None = None, extra: Iter
 
     Raises `EnvironmentFault` when no sandbox can be started; a program that doesn't even compile is a result.
     """
-    with cgroup.limited(limits.memory, limits.processes) as group:
+    with cgroup.limited(limits.memory + _RUNNER_MEMORY, limits.processes) as group:
         words = [*group.prefix, *command(limits, extra), "/box/inner.py"]
         # The environment is empty already here, so that nothing is left to read in the sandbox's first process.
         process = subprocess.Popen(

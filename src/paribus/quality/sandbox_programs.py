@@ -138,10 +138,22 @@ while True: pass
     _attack(
         "memory",
         "takes 3 GB",
-        "x = []\nfor _ in range(48): x.append(bytearray(b'x') * (64 << 20))",
+        """
+held = []
+try:
+    for _ in range(48):
+        held.append(bytearray(b"x") * (64 << 20))
+        if len(held) * (64 << 20) > 2 * facts["memory"]:
+            print("BREACH took", len(held) * (64 << 20))
+            sys.stdout.flush()
+except MemoryError:
+    pass
+del held
+""",
         "memory",
         "lost",
         "error",
+        "timeout",
     ),
     _attack(
         "memory-of-many",
@@ -165,6 +177,7 @@ if held > 2 * facts["memory"]: print("BREACH resident", held)
         "memory",
         "lost",
         "error",
+        "timeout",
     ),
     _attack(
         "fork-bomb",

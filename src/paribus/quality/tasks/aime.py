@@ -1,9 +1,9 @@
 """AIME: integer answers, the last final answer of the text wins.
 
 A final answer is a box (`\\boxed{025}`), a phrase ("The answer is 25", "Answer: 25"), or a bold number that stands
-alone on its line (`**25**`); where there is none of these, a last line that is nothing but a number. Numbers are compared as
-integers: `025`, `25.`, `25.0`, `\\text{25}`, `$25$` and `x = 25` are 25. A last box with something else in it is an
-answer, and wrong.
+alone on its line (`**25**`); where there is none of these, a last line that is nothing but a number. Numbers are
+compared as integers: `025`, `25.`, `25.0`, `\\text{25}`, `$25$` and `x = 25` are 25. A last box with something else in
+it is an answer, and wrong.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from paribus.quality.data import Item, Items
 from paribus.quality.tasks.base import Grade, visible
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*")
+_BRACE = re.compile(r"(?<!\\)[{}]")
 _PHRASE = re.compile(
     r"\banswer\b(?P<link>[ \t*_:=$\\(\[]*(?:(?:is|are|equals?|will be|would be|must be|comes? to|therefore|thus|"
     r"hence|so|then|simply|just|indeed|clearly|again|now|also|to (?:the|this) (?:problem|question)|below|integer)\b"
@@ -104,13 +105,10 @@ def _boxes(text: str) -> list[tuple[int, str]]:
 def _closing(text: str, start: int) -> int | None:
     """The index of the brace that closes the one at `start`, at most 1,000 characters on."""
     depth = 0
-    for index in range(start, min(len(text), start + 1_000)):
-        if text[index] == "{" and text[index - 1] != "\\":
-            depth += 1
-        elif text[index] == "}" and text[index - 1] != "\\":
-            depth -= 1
-            if depth == 0:
-                return index
+    for match in _BRACE.finditer(text, start, start + 1_000):
+        depth += 1 if match.group() == "{" else -1
+        if depth == 0:
+            return match.start()
     return None
 
 

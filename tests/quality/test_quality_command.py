@@ -1,0 +1,204 @@
+"""`paribus quality` and `paribus score`: an endpoint is asked and scored; a mistake is one sentence and a code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from quality_journals import ROOT
+
+from paribus.catalog import Catalog, PlannedMeasure
+from paribus.cli import quality, score
+from paribus.conditions import CheckFailed, UsageError
+from paribus.engines import StartRecord
+from paribus.quality.journal import read_journal
+from paribus.quality.run import generate_start, score_start
+from scripted import DONE, Script, Scripted, Step, content, finish, usage
+
+
+def said(text: str) -> Script:
+    return Script((Step(1, content(text)), Step(2, finish()), Step(2, usage(5) + DONE)))
+
+
+def ask(scripted: Scripted, out: Path, *more: str, task: str = "smoke-aime", model: str = "m") -> Any:
+    words = ["--base-url", scripted.base_url, "--model", model, "--task", task, "--out", str(out), *more]
+    return CliRunner().invoke(quality.command, words, catch_exceptions=False)
+
+
+@pytest.fixture(autouse=True)
+def _in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_an_endpoint_is_asked_and_scored(scripted: Scripted, tmp_path: Path) -> None:
+    scripted.register("m", said("The answer is \\boxed{075}."))
+    done = ask(scripted, tmp_path / "out", "--repeats", "2")
+    assert done.exit_code == 0
+    assert "avg@2" in done.output
+    assert "0.100" in done.output
+    written = json.loads((tmp_path / "out" / "score.json").read_text())
+    assert (written["schema"], written["items"], written["repeats"], written["failed"]) == (1, 10, 2, 0)
+    assert len(scripted.log()) == 20
+    again = CliRunner().invoke(score.command, [str(tmp_path / "out")], catch_exceptions=False)
+    assert again.exit_code == 0
+    assert "avg@2" in again.output
+
+
+def test_an_interrupted_run_is_continued_and_nothing_asked_twice(scripted: Scripted, tmp_path: Path) -> None:
+    scripted.register("m", said("\\boxed{75}"))
+    ask(scripted, tmp_path / "out")
+    path = tmp_path / "out" / "journal.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(b"".join(whole.splitlines(keepends=True)[:6]) + b'{"kind":"ans')
+    scripted.clear()
+    scripted.register("m", said("\\boxed{75}"))
+    ask(scripted, tmp_path / "out")
+    assert len(scripted.log()) == 5
+    assert len(read_journal(path)[1]) == 10
+
+
+def test_dialogues_run_against_an_endpoint(scripted: Scripted, tmp_path: Path) -> None:
+    scripted.register("m", said("Sorry, I cannot do that."))
+    done = ask(scripted, tmp_path / "out", "--limit", "4", task="smoke-tau2")
+    assert done.exit_code == 0
+    assert "pass^1" in done.output
+    assert "null-agent" in done.output
+    assert "part of the task only" in done.output.lower()
+
+
+@pytest.mark.usefixtures("box")
+def test_programs_run_against_an_endpoint(scripted: Scripted, tmp_path: Path) -> None:
+    scripted.register("m", said("```python\nn = int(input())\nprint(sum(int(x) for x in input().split()[:n]))\n```"))
+    done = ask(scripted, tmp_path / "out", task="smoke-livecodebench")
+    assert "strict       0.125" in done.output
+
+
+def test_nothing_but_failures_is_an_error_and_not_kept(scripted: Scripted, tmp_path: Path) -> None:
+    scripted.register("m", Script((Step(0, b"{}"),), status=400, content_type="application/json", framing="length"))
+    with pytest.raises(CheckFailed, match="all 10 requests failed"):
+        ask(scripted, tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["journal.failed.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "give --base-url, --model, --task, --out"),
+        (["--job", "x", "--model", "m"], "leave out --model"),
+        (["--job", "x", "--plan", "/nowhere/plan.json"], "there is no plan"),
+        (["--base-url", "http://h/v1", "--model", "m", "--task", "no-such", "--out", "o"], "no quality task 'no-such'"),
+        (["--base-url", "http://h/v1", "--model", "m", "--task", "tau2", "--out", "o"], "tau2 can't run"),
+        (
+            ["--base-url", "http://h/v1", "--model", "m", "--task", "smoke-aime", "--out", "o", "--extra-body", "{"],
+            "--extra-body is not JSON",
+        ),
+        (
+            [
+                "--base-url",
+                "http://h/v1",
+                "--model",
+                "m",
+                "--task",
+                "smoke-aime",
+                "--out",
+                "o",
+                "--api-key-env",
+                "NONE_",
+            ],
+            "no such environment variable",
+        ),
+    ],
+)
+def test_a_mistake_is_one_sentence(words: list[str], sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence) as fault:
+        CliRunner().invoke(quality.command, words, catch_exceptions=False)
+    assert "\n" not in str(fault.value)
+
+
+def test_a_folder_without_a_journal_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"holds no journal\.jsonl"):
+        CliRunner().invoke(score.command, [str(tmp_path)], catch_exceptions=False)
+
+
+def test_other_commands_do_not_wait_for_lm_eval() -> None:
+    code = "import sys, paribus.quality, paribus.cli.quality, paribus.cli.score; print('lm_eval' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@dataclass
+class FakeSession:
+    """A session as a quality start sees it."""
+
+    endpoint: Any
+    system: Any
+    engine: Any
+    record: StartRecord = field(default_factory=StartRecord)
+    sampling_left_out: tuple[str, ...] = ("top_k",)
+
+    def sampling(self) -> dict[str, float]:
+        return {"temperature": 0.2}
+
+    def alive(self) -> bool:
+        return True
+
+    @contextmanager
+    def measuring(self) -> Iterator[None]:
+        yield
+        self.record.measuring = 1.0
+
+
+def session_of(scripted: Scripted, catalog: Catalog, fields: set[str]) -> Any:
+    system = next(iter(catalog.systems.values()))
+    return FakeSession(scripted.endpoint("m"), system, SimpleNamespace(sampling_fields=frozenset(fields)))
+
+
+def planned(catalog: Catalog, **declared: Any) -> PlannedMeasure:
+    return PlannedMeasure(
+        measure="smoke-aime.demo", id="smoke-aime", run="r", hashes={}, declared={"scale": "demo", **declared}
+    )
+
+
+def test_a_planned_start_asks_as_declared_and_is_scored_from_its_folder(
+    scripted: Scripted, catalog: Catalog, tmp_path: Path
+) -> None:
+    scripted.register("m", said("\\boxed{75}"))
+    session = session_of(scripted, catalog, {"temperature", "seed"})
+    expected = catalog.task("smoke-aime").data.items_hash
+    record = generate_start(
+        session, planned(catalog, repeats=1, cap=48, items_hash=expected, sampling_profile="served"), catalog, tmp_path
+    )
+    assert record.observed["sampling_accepted"] == ["seed", "temperature"]
+    assert len(scripted.log()) == catalog.scale("demo").quality_items
+    assert {emission.request["max_tokens"] for emission in scripted.log()} == {48}
+    summary = score_start(tmp_path, catalog)
+    assert (summary.cap, summary.items) == (48, 4)
+    assert {flag.id for flag in summary.flags} >= {"stand_in", "sampling_left_out"}
+
+
+def test_an_engine_without_seeds_gets_none_and_that_is_recorded(
+    scripted: Scripted, catalog: Catalog, tmp_path: Path
+) -> None:
+    scripted.register("m", said("\\boxed{75}"))
+    session = session_of(scripted, catalog, {"temperature"})
+    record = generate_start(session, planned(catalog, sampling_profile="greedy"), catalog, tmp_path)
+    assert record.observed["sampling_accepted"] == ["temperature"]
+    assert all("seed" not in emission.request for emission in scripted.log())
+    assert {emission.request["temperature"] for emission in scripted.log()} == {0.0}
+    assert read_journal(tmp_path / "journal.jsonl")[0].left_out == ["seed"]
+
+
+def test_items_that_are_not_the_plans_are_refused(scripted: Scripted, catalog: Catalog, tmp_path: Path) -> None:
+    session = session_of(scripted, catalog, {"temperature", "seed"})
+    with pytest.raises(UsageError, match="expected hash " + "e" * 64):
+        generate_start(session, planned(catalog, items_hash="e" * 64), catalog, tmp_path)
+    assert scripted.log() == []

@@ -1,0 +1,172 @@
+"""Intervals over questions hold what they promise on simulated benchmarks of known truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from paribus.quality.statistics import (
+    Interval,
+    detectable,
+    equivalent,
+    majority,
+    mean_interval,
+    paired_difference,
+    pass_power,
+    question_means,
+)
+
+SHAPES = {
+    "AIME 90 x 8": (90, 8),
+    "MMLU-Pro 1400 x 1": (1400, 1),
+    "LiveCodeBench 454 x 4": (454, 4),
+    "Tau2 278 x 4": (278, 4),
+}
+
+
+def simulated(rng: np.random.Generator, n: int, k: int, mean: float, spread: float) -> np.ndarray:
+    """Question means: each question's difficulty from a Beta distribution, k answers each."""
+    difficulty = rng.beta(mean * spread, (1 - mean) * spread, n)
+    return rng.binomial(k, difficulty) / k
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("mean", [0.15, 0.5, 0.85])
+def test_95_percent_intervals_hold_the_truth_in_95_percent_of_benchmarks(name: str, mean: float) -> None:
+    n, k = SHAPES[name]
+    rng = np.random.default_rng(7)
+    hits = 0
+    for _ in range(1000):
+        found = mean_interval(simulated(rng, n, k, mean, 1.5).tolist())
+        assert found.low is not None
+        assert found.high is not None
+        hits += found.low <= mean <= found.high
+    assert 925 <= hits <= 975
+
+
+@pytest.mark.parametrize("n", [4, 10, 30])
+def test_small_samples_do_not_promise_too_much(n: int) -> None:
+    rng = np.random.default_rng(11)
+    hits = 0
+    for _ in range(1000):
+        found = mean_interval(simulated(rng, n, 1, 0.4, 1.5).tolist())
+        hits += (found.low or 0.0) <= 0.4 <= (found.high or 1.0)
+    assert hits >= 925
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=60))
+def test_an_interval_holds_its_mean_and_stays_between_0_and_1(means: list[float]) -> None:
+    found = mean_interval(means)
+    assert found.value == pytest.approx(sum(means) / len(means))
+    assert found.low is not None
+    assert found.high is not None
+    assert 0 <= found.low <= found.value <= found.high <= 1
+
+
+def test_all_right_or_all_wrong_still_leaves_doubt() -> None:
+    wrong, right = mean_interval([0.0] * 10), mean_interval([1.0] * 10)
+    assert (wrong.low, right.high) == (0.0, 1.0)
+    assert wrong.high == pytest.approx(1 - right.low)
+    assert 0.1 < wrong.high < 0.35
+
+
+def test_one_question_has_no_interval() -> None:
+    assert mean_interval([0.25]) == Interval(0.25, None, None)
+    assert mean_interval([]) == Interval(0.0, None, None)
+
+
+def test_repeats_are_averaged_within_a_question_first() -> None:
+    assert question_means([("a", 1.0), ("a", 0.0), ("b", 1.0)]) == {"a": 0.5, "b": 1.0}
+
+
+def test_repeating_the_same_answers_does_not_narrow_the_interval() -> None:
+    once = question_means([(f"q{n}", float(n % 3 == 0)) for n in range(30)])
+    often = question_means([(f"q{n}", float(n % 3 == 0)) for n in range(30) for _ in range(8)])
+    assert mean_interval(list(once.values())) == mean_interval(list(often.values()))
+
+
+def test_pairing_sees_what_unpaired_intervals_hide() -> None:
+    rng = np.random.default_rng(3)
+    hard = rng.uniform(0, 1, 200)
+    left = {f"q{n}": float(v) for n, v in enumerate(np.clip(hard + 0.03, 0, 1))}
+    right = {f"q{n}": float(v) for n, v in enumerate(hard)}
+    found = paired_difference(left, right)
+    assert found.low is not None
+    assert found.low > 0
+    a, b = mean_interval(list(left.values())), mean_interval(list(right.values()))
+    assert (a.low or 0) < (b.high or 0)
+
+
+@given(st.dictionaries(st.integers(0, 30).map(str), st.floats(0, 1), min_size=2, max_size=30), st.floats(-0.5, 0.5))
+def test_differences_turn_their_sign_with_their_sides(left: dict[str, float], shift: float) -> None:
+    right = {name: value * 0.5 + shift for name, value in left.items()}
+    one, other = paired_difference(left, right), paired_difference(right, left)
+    assert one.value == pytest.approx(-other.value)
+    assert one.low == pytest.approx(-(other.high or 0))
+    assert one.questions == len(left)
+
+
+def test_only_shared_questions_are_compared() -> None:
+    found = paired_difference({"a": 1.0, "b": 0.0, "c": 1.0}, {"b": 1.0, "c": 0.0, "d": 1.0})
+    assert (found.questions, found.value) == (2, 0.0)
+    assert paired_difference({"a": 1.0}, {"b": 1.0}).error is None
+
+
+def test_a_difference_of_the_detectable_size_is_found_in_80_percent() -> None:
+    rng = np.random.default_rng(5)
+    n, sd = 300, 0.4
+    true = detectable(sd / math.sqrt(n))
+    found = 0
+    for _ in range(1000):
+        gaps = rng.normal(true, sd, n)
+        low = paired_difference({str(i): float(g) for i, g in enumerate(gaps)}, {str(i): 0.0 for i in range(n)}).low
+        found += low is not None and low > 0
+    assert 760 <= found <= 840
+
+
+def test_equivalence_is_rarely_claimed_at_the_margin_and_often_without_a_loss() -> None:
+    rng = np.random.default_rng(9)
+    zero = {str(i): 0.0 for i in range(400)}
+
+    def claimed(true: float) -> int:
+        return sum(
+            equivalent(
+                paired_difference({str(i): float(g) for i, g in enumerate(rng.normal(true, 0.4, 400))}, zero), 0.07
+            )
+            for _ in range(500)
+        )
+
+    assert claimed(0.07) <= 40
+    assert claimed(0.0) >= 400
+
+
+@pytest.mark.parametrize(
+    ("answers", "value"),
+    [
+        (["1", "1", "2"], 1.0),
+        (["2", "2", "1"], 0.0),
+        (["1", "2"], 0.5),
+        (["1", "2", "3"], 1 / 3),
+        (["1", None, None], 1.0),
+        ([None, None], 0.0),
+        ([], 0.0),
+    ],
+)
+def test_majority(answers: list[str | None], value: float) -> None:
+    assert majority(answers, "1") == pytest.approx(value)
+
+
+@given(st.integers(1, 8).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n), st.integers(1, n))))
+def test_pass_power_is_the_share_of_draws_without_a_failure(case: tuple[int, int, int]) -> None:
+    good, n, k = case
+    assume(k <= n)
+    value = pass_power(good, n, k)
+    assert 0 <= value <= 1
+    assert value == (1 if good == n else value)
+    assert (value == 0) == (good < k)
+    if k == 1:
+        assert value == pytest.approx(good / n)
