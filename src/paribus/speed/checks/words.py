@@ -25,10 +25,14 @@ class ShortAnswerParameters(Spec):
 
 
 class ContainsAllParameters(Spec):
-    """`words`: each must occur (a list inside: one of its forms must); `none`: none of these may occur."""
+    """`words`: each must occur (a list inside: one of its forms must); `none`: none of these may occur.
+
+    `max_words`: a longer answer fails; it keeps an answer that only repeats the text it was asked about from passing.
+    """
 
     words: list[str | list[str]] = Field(min_length=1, max_length=60)
     none: list[str] = []
+    max_words: int | None = Field(default=None, ge=1)
 
 
 class ExactLineParameters(Spec):
@@ -52,6 +56,8 @@ def check_short_answer(parameters: ShortAnswerParameters, answer: GivenAnswer) -
 def check_contains_all(parameters: ContainsAllParameters, answer: GivenAnswer) -> bool:
     """Every word (or one of its forms) occurs in the answer as whole words, and none of the forbidden ones."""
     text = folded(plain(answer.text))
+    if parameters.max_words is not None and text.count(" ") >= parameters.max_words:
+        return False
     for word in parameters.words:
         forms = [word] if isinstance(word, str) else word
         if not any(_occurs(folded(plain(form)), text) for form in forms):
