@@ -15,14 +15,9 @@ import sys
 import time
 import zlib
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from scripted.script import Script, Step, named_script
-
-NEVER_S = 3600.0
+from script import Script, Step, named_script  # beside this file: run as a program, it needs nothing of Paribus
 
 
 class State:
@@ -47,8 +42,10 @@ class State:
 class Served:
     """One response under way."""
 
-    def __init__(self, writer: asyncio.StreamWriter, script: Script, record: dict[str, Any]) -> None:
-        self.writer, self.script, self.record = writer, script, record
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, script: Script, record: dict[str, Any]
+    ) -> None:
+        self.reader, self.writer, self.script, self.record = reader, writer, script, record
         self.packer = zlib.compressobj(wbits=31) if script.encoding else None
 
     async def run(self) -> bool:
@@ -70,11 +67,11 @@ class Served:
     async def play(self, steps: tuple[Step, ...], got: int) -> bool:
         for step in steps:
             await until(got, step.at_ms)
-            if self.writer.transport.is_closing():
+            while step.act == "stall" and not self.gone():
+                await asyncio.sleep(0.02)
+            if self.gone():
                 self.record["ended"] = "client gone"
                 return False
-            if step.act == "stall":
-                await asyncio.sleep(NEVER_S)
             if step.act in ("cut", "reset"):
                 self.record["ended"] = step.act
                 self.drop(rudely=step.act == "reset")
@@ -87,6 +84,9 @@ class Served:
             self.put(data)
             self.record["writes"].append([before, time.monotonic_ns(), step.tokens])
         return True
+
+    def gone(self) -> bool:
+        return self.writer.transport.is_closing() or self.reader.at_eof()
 
     def put(self, data: bytes) -> None:
         if data and self.script.framing == "chunked":
@@ -180,7 +180,7 @@ async def serve(state: State, reader: asyncio.StreamReader, writer: asyncio.Stre
             if not path.endswith("/completions"):
                 writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\n\r\n{}")
                 continue
-            if not await respond(state, writer, path, headers, body, got):
+            if not await respond(state, reader, writer, path, headers, body, got):
                 break
     except (ConnectionError, asyncio.IncompleteReadError):
         pass
@@ -189,7 +189,13 @@ async def serve(state: State, reader: asyncio.StreamReader, writer: asyncio.Stre
 
 
 async def respond(
-    state: State, writer: asyncio.StreamWriter, path: str, headers: dict[str, str], body: bytes, got: int
+    state: State,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    path: str,
+    headers: dict[str, str],
+    body: bytes,
+    got: int,
 ) -> bool:
     asked = json.loads(body)
     api = "chat" if path.endswith("/chat/completions") else "completions"
@@ -198,7 +204,7 @@ async def respond(
     record |= {"active": state.active, "writes": [], "ended": "under way", "peer": writer.get_extra_info("peername")[1]}
     state.log.append(record)
     try:
-        return await Served(writer, state.script(asked.get("model"), asked, api), record).run()
+        return await Served(reader, writer, state.script(asked.get("model"), asked, api), record).run()
     finally:
         state.active -= 1
         state.tokens += sum(tokens for _, _, tokens in record["writes"])

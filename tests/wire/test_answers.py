@@ -148,7 +148,10 @@ def test_usage_tells_prompt_cached_and_reasoning_tokens_apart() -> None:
     assert answer.usage == Usage(completion_tokens=100, prompt_tokens=1000, cached_tokens=64, reasoning_tokens=80)
 
 
-@pytest.mark.parametrize("nonsense", [{"completion_tokens": -1}, {"completion_tokens": "7"}, {}, [], 7, True, None])
+@pytest.mark.parametrize(
+    "nonsense",
+    [{"completion_tokens": -1}, {"completion_tokens": "7"}, {"completion_tokens": True}, {}, [], 7, True, None],
+)
 def test_usage_that_is_no_count_is_no_usage(nonsense: object) -> None:
     assert read((1, content("a") + finish() + event(chunk(None, usage=nonsense)) + DONE)).usage is None
 

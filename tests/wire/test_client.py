@@ -70,7 +70,7 @@ def test_every_framing_gives_the_same_body_with_offsets_that_fit(
     scripted: Scripted, framing: str, encoding: str | None
 ) -> None:
     half = len(HELLO) // 2
-    script = Script((Step(0, HELLO[:half]), Step(30, HELLO[half:])), framing=framing, encoding=encoding)
+    script = Script((Step(0, HELLO[:half]), Step(200, HELLO[half:])), framing=framing, encoding=encoding)
     outcome = ask_one(scripted, "framed", script).outcome
     assert (outcome.status, outcome.error) == (200, None)
     assert outcome.body == HELLO
@@ -82,7 +82,7 @@ def test_every_framing_gives_the_same_body_with_offsets_that_fit(
 
 
 def test_compressed_parts_arrive_when_they_arrive_not_at_the_end(scripted: Scripted) -> None:
-    script = Script((Step(0, HELLO[:200]), Step(150, HELLO[200:])), encoding="gzip")
+    script = Script((Step(0, HELLO[:200]), Step(250, HELLO[200:])), encoding="gzip")
     asked = ask_one(scripted, "zipped", script)
     first = asked.outcome.reads[0]
     assert first[1] == 200
@@ -124,7 +124,7 @@ def test_a_server_that_drops_idle_connections_costs_no_request(scripted: Scripte
     async def twice() -> list[Outcome]:
         async with Client(Endpoint(url, "m")) as client:
             first = await send(client)
-            await asyncio.sleep(0.1)  # the server closes meanwhile
+            await asyncio.sleep(0.3)  # the server closes meanwhile
             return [first, await send(client, 1)]
 
     reply = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -132,8 +132,18 @@ def test_a_server_that_drops_idle_connections_costs_no_request(scripted: Scripte
         assert [(o.error, o.body) for o in run(twice())] == [(None, b"ok")] * 2
 
 
+def test_a_server_that_announces_the_end_of_a_connection_is_believed() -> None:
+    async def twice() -> list[Outcome]:
+        async with Client(Endpoint(url, "m"), idle_timeout_s=5) as client:
+            return [await send(client), await send(client, 1)]
+
+    reply = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok"
+    with raw_server(reply, reply, close=False) as url:
+        assert [o.error for o in run(twice())] == [None, None]
+
+
 def test_more_than_a_hundred_at_once(scripted: Scripted) -> None:
-    asked = ask(scripted, "f400-n2", requests=128, at_once=128)
+    asked = ask(scripted, "f700-n2", requests=128, at_once=128)
     assert {a.answer.error for a in asked} == {None}
     assert max(a.emission.active for a in asked if a.emission) == 128
 
@@ -193,19 +203,19 @@ def test_nobody_listens() -> None:
 
 def test_a_stream_that_stalls_ends_by_the_idle_timeout(scripted: Scripted) -> None:
     script = Script((Step(0, content("a")), Step(0, act="stall")))
-    asked = ask_one(scripted, "stalled", script, idle_timeout_s=0.2)
+    asked = ask_one(scripted, "stalled", script, idle_timeout_s=0.8)
     assert (asked.answer.error, asked.answer.text) == ("timeout_idle", "a")
-    assert asked.outcome.ended_ns - asked.outcome.sent_ns >= 0.2e9
+    assert asked.outcome.ended_ns - asked.outcome.sent_ns >= 0.8e9
 
 
 def test_a_slow_stream_is_not_idle(scripted: Scripted) -> None:
-    asked = ask_one(scripted, "f10-n8-i100000", idle_timeout_s=0.5)
+    asked = ask_one(scripted, "f10-n12-i100000", idle_timeout_s=0.9)
     assert asked.answer.error is None
-    assert asked.outcome.ended_ns - asked.outcome.sent_ns > 0.5e9
+    assert asked.outcome.ended_ns - asked.outcome.sent_ns > 0.9e9
 
 
 def test_a_stream_that_never_ends_ends_by_the_total_timeout(scripted: Scripted) -> None:
-    asked = ask_one(scripted, "f10-n2000-i10000", idle_timeout_s=5, total_timeout_s=0.3)
+    asked = ask_one(scripted, "f10-n2000-i10000", idle_timeout_s=5, total_timeout_s=0.8)
     assert asked.answer.error == "timeout_total"
     assert 0 < len(asked.answer.pieces) < 2000
 
@@ -254,7 +264,7 @@ def test_abort_ends_exchanges_with_what_they_have(scripted: Scripted) -> None:
                 asyncio.create_task(client.send(body, index=i, prompt_id="p", due_ns=0, phase="measured"))
                 for i in range(3)
             ]
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.6)
             client.abort()
             return await asyncio.gather(*tasks)
 
@@ -264,17 +274,21 @@ def test_abort_ends_exchanges_with_what_they_have(scripted: Scripted) -> None:
 
 
 def test_a_cancelled_task_raises_and_closes_its_connection(scripted: Scripted) -> None:
-    async def cancelled() -> int:
-        async with Client(scripted.endpoint("f5000")) as client:
-            body = b'{"model": "f5000", "stream": true}'
+    model = "f10-n400-i10000"
+
+    async def cancelled() -> None:
+        async with Client(scripted.endpoint(model)) as client:
+            body = b'{"model": "f10-n400-i10000", "stream": true}'
             task = asyncio.create_task(client.send(body, index=0, prompt_id="p", due_ns=0, phase="measured"))
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.5)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            return await client.open(0)
+            while scripted.log(model)[0].ended == "under way":
+                await asyncio.sleep(0.1)
 
-    assert run(cancelled()) == 0
+    run(cancelled())
+    assert scripted.log(model)[0].ended == "client gone", "the server must not go on for nobody"
 
 
 def test_the_key_travels_in_the_header_and_shows_nowhere(scripted: Scripted) -> None:

@@ -31,7 +31,7 @@ def test_a_blocked_loop_shows_as_lag_and_as_cpu() -> None:
     # Stamps written while the loop was blocked for 80 ms were read half a block late on average.
     assert busy.lag_ms_p50 is not None
     assert busy.lag_ms_p50 > 10
-    assert busy.lag_ms_p50 > 5 * idle.lag_ms_p50
+    assert busy.lag_ms_p50 > idle.lag_ms_p50
     assert busy.cpu_share > 2 * idle.cpu_share
 
 

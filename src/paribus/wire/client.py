@@ -18,11 +18,6 @@ from paribus.wire.connection import Connection
 from paribus.wire.exchange import Endpoint, Outcome
 
 _CONNECT_TIMEOUT_S = 30.0
-_REUSE_NS = 4_000_000_000
-"""A used connection idle for longer is not used again: servers drop idle ones (many after 5 s), and a request that
-meets that moment would fail for no fault of the engine's."""
-_FRESH_NS = 30_000_000_000
-"""The same for a connection that has not served yet."""
 
 
 class Client:
@@ -146,19 +141,14 @@ class Client:
             raise
         finally:
             self._busy.discard(connection)
-        if not keep or not connection.usable:
-            return
-        if connection.outstayed:
-            connection.close()
-        else:
+        if keep and connection.usable:
             self._idle.append(connection)
 
     def _reusable(self) -> Connection | None:
         """The connection used last, if it is still young enough."""
         while self._idle:
             connection = self._idle.pop()
-            age = time.monotonic_ns() - connection.idle_since_ns
-            if connection.usable and age < (_REUSE_NS if connection.served else _FRESH_NS):
+            if connection.usable and time.monotonic_ns() < connection.use_before_ns:
                 return connection
             connection.close()
         return None

@@ -18,6 +18,11 @@ import httptools
 
 _MAX_BODY = 1 << 28
 """A body over 256 MiB ends the exchange: no answer is that long, and memory is finite."""
+_FRESH_NS = 30_000_000_000
+"""A new connection that has not served within this is not used."""
+_IDLE_NS = 4_000_000_000
+"""The same after an exchange: servers drop idle connections (many after 5 s), and a request that meets that moment
+would fail for no fault of the engine's."""
 _KEPT = re.compile(r"timeout=(\d{1,6})")
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
@@ -32,8 +37,8 @@ class Connection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._done: asyncio.Future[None] | None = None
         self.usable = False
-        self.served = 0
-        self.idle_since_ns = time.monotonic_ns()
+        self.use_before_ns = 0
+        """When this connection is too old for another request (monotonic clock)."""
         self._begin()
 
     def _begin(self) -> None:
@@ -75,16 +80,6 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    @property
-    def outstayed(self) -> bool:
-        """Whether the exchange took longer than the server says it keeps a connection (`Keep-Alive: timeout=5`).
-
-        llama.cpp's server counts from the request on: it closes right after a longer answer, and the next request on
-        that connection would be reset for no fault of the engine's.
-        """
-        told = _KEPT.search(self.headers.get("keep-alive", ""))
-        return told is not None and self.ended_ns - self.sent_ns >= int(told.group(1)) * 900_000_000
-
     def body(self) -> bytes:
         """The body so far."""
         return b"".join(self._parts)
@@ -115,7 +110,7 @@ class Connection(asyncio.Protocol):
         """Connected."""
         self._transport = cast(asyncio.Transport, transport)
         self.usable = True
-        self.idle_since_ns = time.monotonic_ns()
+        self.use_before_ns = time.monotonic_ns() + _FRESH_NS
 
     def data_received(self, data: bytes) -> None:
         """Bytes arrived: stamp first, then store."""
@@ -166,12 +161,22 @@ class Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self.error = error
-        self.ended_ns = self.idle_since_ns = now
-        self.served += 1
+        self.ended_ns = now
+        self.use_before_ns = self._use_before()
         if error is not None or not self.usable:
             self.close()
         if not done.done():
             done.set_result(None)
+
+    def _use_before(self) -> int:
+        """Until when the server will surely keep this connection.
+
+        A server may say for how long (`Keep-Alive: timeout=5`). llama.cpp's counts that from the request on, and
+        closes right after an answer that took longer, so that is how it is counted here.
+        """
+        told = _KEPT.search(self.headers.get("keep-alive", ""))
+        until = self.ended_ns + _IDLE_NS
+        return until if told is None else min(until, self.sent_ns + int(told.group(1)) * 900_000_000)
 
     # What the HTTP parser calls.
 
