@@ -76,7 +76,7 @@ def final_places(text: str) -> list[str]:
     if not clean:
         return sure
     lines = [clean.split("\n", 1)[0].strip(), clean.rsplit("\n", 1)[-1].strip()]
-    first = [lines[0]] if not sure and len(lines[0]) <= 80 else []
+    first = [lines[0]] if not sure and len(lines[0]) <= 40 else []
     return [*sure, lines[1], *first]
 
 

@@ -1,0 +1,266 @@
+"""Checkers accept right answers in many forms, refuse wrong ones, and never hang on hostile text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paribus.catalog import Check
+from paribus.conditions import UsageError
+from paribus.speed.checks import CHECKERS, passes, validate
+from paribus.speed.checks.text import MAX_CHARACTERS
+
+
+def check(kind: str, **parameters: Any) -> Check:
+    return Check(kind=kind, parameters=parameters)
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+INTEGER = check("integer", value=42)
+NUMBER = check("number", value=0.75, tolerance=0.001)
+WORDS = check("contains_all", words=["copper", ["roof", "roofs"]], none=["tin"], max_words=20)
+SHORT = check("short_answer", accept=["Ljubljana"], reject=["Zagreb"])
+FRACTION = check("short_answer", accept=["3/4"])
+LINE = check("exact_line", lines=["return a[from:]"])
+JSON = check("json_schema", json_schema=SCHEMA, expect={"/name": "Ada", "/age": {"any_of": [36, 37]}})
+CALL = {"name": "book", "arguments": {"room": {"any_of": ["A1", "a 1"]}, "people": 4, "why": {"text": 5}}}
+TOOL = check("tool_call", calls=[CALL, {"name": "ring", "arguments": {}, "optional": ["tone"]}])
+BOOK = {"name": "book", "arguments": {"room": "A1", "people": 4, "why": "planning"}}
+RING = {"name": "ring", "arguments": {}}
+NO_CALL = check("tool_call", calls=[])
+
+RIGHT: list[tuple[Check, str]] = [
+    (INTEGER, "42"),
+    (INTEGER, "The answer is **42**."),
+    (INTEGER, "Six times seven:\n$$6 \\cdot 7 = \\boxed{42}$$\nas 3 people saw."),
+    (INTEGER, "6 × 7 = 42 km"),
+    (INTEGER, "1. First 6.\n2. Then 7.\n\nTotal: 42.0"),
+    (INTEGER, "42 minutes\n\nThere are 6 trays of 7."),
+    (check("integer", value=-3), "so f'(1) = −3"),
+    (check("integer", value=1234567), "Answer: 1,234,567 pesos"),
+    (check("integer", value=1200), "It costs 1 200."),
+    (NUMBER, "3/4"),
+    (NUMBER, r"\frac{3}{4}"),
+    (NUMBER, "The answer is 0.75."),
+    (NUMBER, "x = 0.7504"),
+    (WORDS, "The roof is made of copper."),
+    (WORDS, "**Copper**, as on most ROOFS here."),
+    (WORDS, "copper;\nroof"),
+    (SHORT, "Ljubljana"),
+    (SHORT, "Let me think.\n\nThe answer is: *Ljubljana*."),
+    (SHORT, "ljubljana\n\nIt has been the capital since 1991."),
+    (FRACTION, r"$\dfrac{3}{4}$"),
+    (FRACTION, "p = 3 / 4"),
+    (LINE, "return a[from:]"),
+    (LINE, "```py\n    return a[from:]\n```"),
+    (LINE, "The corrected line is `return a[from:]`."),
+    (LINE, '"return a[ from: ]"'),
+    (JSON, '{"name": "Ada", "age": 36}'),
+    (JSON, 'Of course:\n```json\n{"age": 37.0, "name": " ada "}\n```\nAnything else?'),
+    (JSON, '[1] {"name": "Bo", "age": 1}, corrected: {"name": "Ada", "age": 36}'),
+    (TOOL, json.dumps([BOOK, RING])),
+    (TOOL, json.dumps(RING) + "\n" + json.dumps(BOOK)),
+    (TOOL, "<tool_call>" + json.dumps({**BOOK, "arguments": json.dumps(BOOK["arguments"])}) + json.dumps(RING)),
+    (TOOL, json.dumps({"tool_calls": [{"type": "function", "function": BOOK}, {"function": RING}]})),
+    (TOOL, json.dumps([{**RING, "arguments": {"tone": "low"}}, {"name": "book", "parameters": BOOK["arguments"]}])),
+    (NO_CALL, "You can simply ring the bell."),
+]
+WRONG: list[tuple[Check, str]] = [
+    (INTEGER, "43"),
+    (INTEGER, "42.5"),
+    (INTEGER, "-42"),
+    (INTEGER, "142"),
+    (INTEGER, "The answer is 41, not 42"),
+    (INTEGER, r"42 at first, but \boxed{24}"),
+    (INTEGER, "I don't know."),
+    (NUMBER, "0.76"),
+    (NUMBER, "4/3"),
+    (NUMBER, "3/0"),
+    (WORDS, "The roof is made of zinc."),
+    (WORDS, "Copperplate on the roof"),
+    (WORDS, "A copper roof with tin edges"),
+    (WORDS, "The roof is made of copper. " * 5),
+    (SHORT, "Zagreb, not Ljubljana"),
+    (SHORT, "Maribor"),
+    (SHORT, "Ljubljana-upon-nothing was my first thought, but it is:\nMaribor\nyes"),
+    (FRACTION, "13/4"),
+    (FRACTION, "3/42"),
+    (FRACTION, "-3/4"),
+    (LINE, "return a[from:-1]"),
+    (LINE, "return a[from:] + b"),
+    (LINE, ""),
+    (JSON, '{"name": "Ada"}'),
+    (JSON, '{"name": "Ada", "age": "36"}'),
+    (JSON, '{"name": "Ada", "age": 35}'),
+    (JSON, '{"name": "Ada", "age": 36, "extra": 1}'),
+    (JSON, "{'name': 'Ada', 'age': 36}"),
+    (JSON, '{"name": "Ada", "age": true}'),
+    (TOOL, json.dumps([BOOK])),
+    (TOOL, json.dumps([BOOK, RING, RING])),
+    (TOOL, json.dumps([{"name": "book", "arguments": {**BOOK["arguments"], "people": "4"}}, RING])),
+    (TOOL, json.dumps([{"name": "book", "arguments": {**BOOK["arguments"], "urgent": True}}, RING])),
+    (TOOL, json.dumps([{"name": "Book it", "arguments": BOOK["arguments"]}, RING])),
+    (NO_CALL, json.dumps(RING)),
+    (NO_CALL, ""),
+]
+
+
+@pytest.mark.parametrize(("rule", "text"), RIGHT, ids=lambda v: v.kind if isinstance(v, Check) else v[:30])
+def test_right_answers_pass_in_many_forms(rule: Check, text: str) -> None:
+    assert passes(rule, text)
+
+
+@pytest.mark.parametrize(("rule", "text"), WRONG, ids=lambda v: v.kind if isinstance(v, Check) else v[:30])
+def test_wrong_answers_are_refused(rule: Check, text: str) -> None:
+    assert not passes(rule, text)
+
+
+def test_every_checker_is_tried_with_three_right_and_three_wrong_answers() -> None:
+    for kind in CHECKERS:
+        assert sum(rule.kind == kind for rule, _ in RIGHT) >= 3, kind
+        assert sum(rule.kind == kind for rule, _ in WRONG) >= 3, kind
+
+
+def test_calls_that_the_engine_reports_count_before_the_text() -> None:
+    native = [
+        {"name": "book", "arguments": json.dumps(BOOK["arguments"]), "id": "1"},
+        {"name": "ring", "arguments": ""},
+    ]
+    assert passes(TOOL, "", native)
+    assert not passes(TOOL, json.dumps([BOOK, RING]), native[:1])
+    assert not passes(TOOL, "", [{"name": "book", "arguments": "{broken"}, {"name": "ring", "arguments": "{}"}])
+
+
+def test_the_order_of_calls_counts_only_when_asked() -> None:
+    calls = [CALL, {"name": "ring", "arguments": {}}]
+    assert passes(check("tool_call", calls=calls), json.dumps([RING, BOOK]))
+    assert not passes(check("tool_call", calls=calls, ordered=True), json.dumps([RING, BOOK]))
+
+
+def test_calls_are_matched_even_when_a_greedy_choice_would_fail() -> None:
+    either, one = {"any_of": [1, 2]}, 1
+    rule = check("tool_call", calls=[{"name": "f", "arguments": {"x": either}}, {"name": "f", "arguments": {"x": one}}])
+    assert passes(rule, json.dumps([{"name": "f", "arguments": {"x": 1}}, {"name": "f", "arguments": {"x": 2}}]))
+    assert not passes(rule, json.dumps([{"name": "f", "arguments": {"x": 2}}, {"name": "f", "arguments": {"x": 2}}]))
+
+
+@given(
+    st.integers(-(10**12), 10**12), st.sampled_from(["{}", "**{}**", "The answer is {}.", r"\boxed{{{}}}", "= {} m"])
+)
+def test_an_integer_is_found_in_every_form(value: int, form: str) -> None:
+    assert passes(check("integer", value=value), form.format(value))
+    assert not passes(check("integer", value=value + 1), form.format(value))
+
+
+@given(st.integers(0, 10**12))
+def test_thousands_may_be_grouped(value: int) -> None:
+    assert passes(check("integer", value=value), f"In all {value:,} grains")
+
+
+@given(st.dictionaries(st.sampled_from(["name", "age"]), st.none() | st.integers() | st.text(max_size=5)))
+def test_json_passes_exactly_when_it_fits_and_says_the_right_thing(value: dict[str, Any]) -> None:
+    name, age = value.get("name"), value.get("age")
+    right = isinstance(name, str) and name.strip().casefold() == "ada" and age in (36, 37)
+    assert passes(JSON, json.dumps(value)) == right
+
+
+EVERY = [INTEGER, NUMBER, WORDS, SHORT, LINE, JSON, TOOL, NO_CALL]
+
+
+@given(st.text(max_size=300), st.sampled_from(EVERY))
+def test_any_text_gives_true_or_false(text: str, rule: Check) -> None:
+    assert passes(rule, text) in (True, False)
+
+
+HOSTILE = {
+    "digits": "9" * 300_000,
+    "grouped digits": "1" + ",000" * 90_000,
+    "open brackets": "[" * 300_000,
+    "open objects": '{"a":' * 60_000,
+    "open strings": '{"' * 150_000,
+    "closed depth": "[" * 900 + "]" * 900,
+    "wide": "[" + "{},[]," * 50_000 + "0]",
+    "broken at the end": '[{"name":"x","arguments":{}},' * 8_000 + "x",
+    "blanks": " " * 300_000 + "x",
+    "new lines": "\n" * 300_000 + "x",
+    "fences": "```\n" * 80_000,
+    "equals": "=" * 300_000,
+    "equals and blanks": "= " * 150_000,
+    "answers": "answer is " * 30_000,
+    "boxes": "\\boxed{" * 40_000,
+    "fractions": "\\frac{" * 50_000,
+    "backticks": "`" * 300_000,
+    "ligatures": "\ufdfa" * 300_000,
+    "dashes": "-" * 300_000,
+    "words": "copper " * 40_000,
+    "huge exponent": '{"name": "Ada", "age": 1e999}',
+    "long integer": '{"name": "Ada", "age": ' + "9" * 5_000 + "}",
+    "not a number": '{"name": "Ada", "age": NaN}',
+    "surrogate": '{"name": "\\ud800", "age": 36}',
+    "beyond the limit": "x" * (MAX_CHARACTERS + 1),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_text_is_judged_without_hanging(text: str) -> None:
+    """A checker that backtracks would take hours here, and pytest's time-out would end it."""
+    for rule in EVERY:
+        assert passes(rule, text) in (True, False)
+
+
+def test_an_answer_beyond_the_limit_passes_nothing() -> None:
+    assert passes(INTEGER, "x" * (MAX_CHARACTERS - 10) + "\n42")
+    assert not passes(INTEGER, "x" * MAX_CHARACTERS + "\n42")
+    assert not passes(NO_CALL, "words", [{"name": "f", "arguments": "x" * (MAX_CHARACTERS + 1)}])
+
+
+UNIQUE = {"type": "array", "uniqueItems": True}
+
+
+def test_a_costly_schema_meets_bounded_values_only() -> None:
+    many = json.dumps([{"a": [i]} for i in range(20_000)])
+    assert not passes(check("json_schema", json_schema=UNIQUE), many)
+    assert passes(check("json_schema", json_schema=UNIQUE), json.dumps([{"a": i} for i in range(500)]))
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        (check("integr", value=1), "there is no check 'integr'"),
+        (check("integer"), "value: Field required"),
+        (check("integer", value=1, extra=2), "extra: Extra inputs are not permitted"),
+        (check("contains_all", words=[]), "words"),
+        (check("json_schema", json_schema={"type": "objekt"}), "not a JSON Schema"),
+        (check("json_schema", json_schema={"properties": {"a": {"pattern": "(a+)+$"}}}), "pattern is not allowed"),
+        (check("json_schema", json_schema={"patternProperties": {"(a+)+$": {}}}), "patternProperties is not allowed"),
+        (check("json_schema", json_schema={"$ref": "https://example.org/s.json"}), "leaves the schema"),
+        (check("integer", value=float("nan")), "no plain JSON"),
+    ],
+)
+def test_a_wrong_check_is_refused_in_one_sentence(rule: Check, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        validate(rule)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_property_may_be_called_pattern_and_a_schema_may_refer_to_itself() -> None:
+    tree = {"type": "object", "properties": {"pattern": {"type": "string"}, "child": {"$ref": "#"}}}
+    rule = check("json_schema", json_schema=tree)
+    assert passes(rule, '{"pattern": "x", "child": {"child": {}}}')
+    assert not passes(rule, '{"child": {"child": 3}}')
+
+
+def test_every_checker_says_what_it_accepts() -> None:
+    for checker in CHECKERS.values():
+        assert checker.judge.__doc__
+        assert checker.parameters.__doc__
