@@ -60,7 +60,9 @@ def test_an_axis_that_does_not_start_at_zero_says_so_and_a_log_axis_too():
     assert axis([80, 90]).note == "the axis does not start at zero"
     assert axis([8, 90]).note == ""
     assert axis([8, 90], log=True).note == "log scale"
-    assert "log scale" in chart(Dot("a", "plain", 3.0), Dot("b", "plain", 5.0), log=True).svg
+    drawn = chart(Dot("a", "plain", 3.0), Dot("b", "plain", 5.0), log=True)
+    assert "log scale" in drawn.axis_text
+    assert "log scale" in drawn.file
 
 
 def test_an_interval_is_drawn_from_end_to_end():
@@ -94,6 +96,14 @@ def test_many_points_are_thinned_evenly_and_both_ends_stay(number):
     kept = thinned(points)
     assert len(kept) == min(number, 120)
     assert (kept[0], kept[-1]) == (points[0], points[-1])
+
+
+def test_a_long_label_gets_a_line_of_its_own_so_that_nothing_overlaps_at_390_pixels():
+    short = parse(chart(Dot("a", "plain", 1.0, printed="1 s")))
+    long = parse(chart(Dot("a" * 40, "plain", 1.0, printed="1 s [0.9 to 1.1]")))
+    assert float(long.attrib["height"]) > float(short.attrib["height"])
+    lines = {e.attrib["class"]: e.attrib["y"] for e in long.iter(f"{SVG}text")}
+    assert lines["c-label"] != lines["c-value"]
 
 
 def test_a_chart_without_values_can_be_drawn():

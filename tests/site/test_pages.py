@@ -9,7 +9,8 @@ from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
 import pytest
-from synthetic_site import HOSTILE
+from building_sites import build
+from synthetic_site import HOSTILE, World
 
 from paribus.conditions import CONDITIONS, FLAGS
 from paribus.speed.metrics import metrics
@@ -143,7 +144,7 @@ def test_the_front_page_says_what_this_is_and_what_was_found_with_its_interval(d
     assert page.with_class("finding")[0].text == (
         "On the cpu track (Example CPU), with one request the best speculation tried (ngram-simple-n4-m4) writes 1.17 "
         "times as fast as plain decoding [1.08 to 1.29]; with 16 requests at once there is no clear difference "
-        "(1.03 times as fast [0.94 to 1.13])."
+        "(1.03 times as fast [0.94 to 1.13]). Preliminary: demo scale, too small for a ranking."
     )
 
 
@@ -156,6 +157,35 @@ def test_a_card_with_whole_results_leads_before_the_cpu(wide):
     page = wide.page("index.html")
     assert page.with_class("finding")[0].text.startswith("On the NVIDIA H100 80GB HBM3, with one request")
     assert [c.text for c in page.with_class("c-group")] == ["Diffusionlike 26B A4B", "Gemmalike 26B A4B"]
+
+
+def test_a_preliminary_scale_of_a_card_never_makes_the_headline(tmp_path):
+    world = World()
+    card = {"hardware": "h100-test", "card": "NVIDIA H100 80GB HBM3", "scale": "quick", "demo": False}
+    stack = "gemmalike-26b--bf16--vllm"
+    plain = world.run(stack=stack, **card)
+    drafts = world.run(stack=stack, decoder="mtp-n4", speed=160.0, **card)
+    world.ratio(drafts, plain, 2.0, 1.9, 2.1)
+    page = build(world, tmp_path).page("index.html")
+    assert (
+        page.with_class("finding")[0].text
+        == "There are results, and no comparison that is whole enough for a headline yet."
+    )
+    assert "Preliminary: measured at a scale too small for a ranking." in page.text
+
+
+def test_runs_of_other_scales_stand_in_parts_of_their_own(tmp_path):
+    world = World()
+    for scale, demo in (("demo", True), ("small", False)):
+        world.run(scale=scale, demo=demo)
+        world.run(scale=scale, demo=demo, decoder="ngram-simple-n4-m4", speed=96.0)
+    built = build(world, tmp_path)
+    page = built.page("board/cpu/c1-long.html")
+    assert [h.text for h in page.all("h2")] == ["Published, small scale", "Demo run, demo scale demo"]
+    assert len(page.all("table")) == 2
+    front = built.page("index.html")
+    assert len(front.with_class("sortable")) == 1
+    assert "Not comparable with these, and on a page of their own: demo run, demo scale demo" in front.text
 
 
 def test_every_choice_of_card_and_scenario_is_a_page(wide):

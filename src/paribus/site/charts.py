@@ -16,8 +16,11 @@ from markupsafe import Markup
 from paribus.site.markup import clean, joined, tag, text
 from paribus.site.scale import Axis, axis, tick_text
 
-ROW, LABEL, HEAD = 42, 15, 26
-"""Heights in pixels: one dot with its label, the label's baseline, a group's heading."""
+ROW, LABEL, HEAD, SECOND = 42, 15, 26, 16
+"""Heights in pixels: one dot with its label, the label's baseline, a group's heading, a second line of text."""
+
+BESIDE, LONGEST = 46, 52
+"""Letters that fit beside each other, and into one line, at 390 pixels."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,11 @@ class Chart:
         return _svg(self, {"class_": "chart", "width": "100%"})
 
     @property
+    def axis_text(self) -> str:
+        """What the axis shows; a page prints it below the chart, where it can wrap."""
+        return "; ".join(part for part in (self.axis, self.reference_label, _scale(self).note) if part)
+
+    @property
     def file(self) -> str:
         """The chart as a file that stands alone, 720 pixels wide; without links, which only hold inside the page."""
         apart = replace(
@@ -98,20 +106,24 @@ def _cell(value: str) -> str:
     return f"'{safe}" if safe[:1] in ("=", "+", "-", "@", "\t") else safe
 
 
-def _svg(chart: Chart, attributes: dict[str, str], style: Markup | None = None) -> Markup:
+def _scale(chart: Chart) -> Axis:
     values = [v for d in chart.dots for v in (d.value, d.low, d.high, *d.points) if v is not None]
-    scale = axis([*values, *([chart.reference] if chart.reference is not None else [])], log=chart.log)
+    return axis([*values, *([chart.reference] if chart.reference is not None else [])], log=chart.log)
+
+
+def _svg(chart: Chart, attributes: dict[str, str], style: Markup | None = None) -> Markup:
+    scale = _scale(chart)
     body: list[Markup] = []
     y = 4.0
     for group in chart.groups:
         if group.title:
-            body.append(tag("text", group.title, x="0", y=y + 16, class_="c-group"))
+            body.append(tag("text", _fit(group.title, LONGEST), x="0", y=y + 16, class_="c-group"))
             y += HEAD
         for dot in group.dots:
             body.append(_row(dot, scale, y))
-            y += ROW
+            y += ROW + (SECOND if _tall(dot) else 0)
     bottom = y + 2
-    height = bottom + 46
+    height = bottom + (22 if style is None else 46)
     ids = f"{chart.name}-t", f"{chart.name}-d"
     return tag(
         "svg",
@@ -120,6 +132,7 @@ def _svg(chart: Chart, attributes: dict[str, str], style: Markup | None = None) 
         style or Markup(""),
         _grid(chart, scale, bottom),
         *body,
+        Markup("") if style is None else tag("text", chart.axis_text, x="0", y=bottom + 36, class_="c-axis"),
         height=f"{height:g}",
         role="img",
         aria_labelledby=" ".join(ids),
@@ -143,17 +156,16 @@ def _grid(chart: Chart, scale: Axis, bottom: float) -> Markup:
     if chart.reference is not None:
         x = _x(scale, chart.reference)
         parts.append(tag("line", x1=x, x2=x, y1=0, y2=bottom, class_="c-ref"))
-    label = "; ".join(part for part in (chart.axis, chart.reference_label, scale.note) if part)
-    parts.append(tag("text", label, x="0", y=bottom + 36, class_="c-axis"))
     return joined(parts)
 
 
 def _row(dot: Dot, scale: Axis, top: float) -> Markup:
-    y = top + 27
-    label = tag("text", dot.label, x="0", y=top + LABEL, class_="c-label")
+    second = SECOND if _tall(dot) else 0
+    y = top + 27 + second
+    label = tag("text", _fit(dot.label, LONGEST), x="0", y=top + LABEL, class_="c-label")
     if dot.href is not None:
         label = tag("a", label, href=dot.href)
-    parts = [label, tag("text", dot.printed, x="100%", y=top + LABEL, text_anchor="end", class_="c-value")]
+    parts = [label, tag("text", dot.printed, x="100%", y=top + LABEL + second, text_anchor="end", class_="c-value")]
     for number, point in enumerate(dot.points):
         # Three lines, in turn, so that equal values don't hide each other.
         parts.append(tag("circle", cx=_x(scale, point), cy=f"{y + (number % 3 - 1) * 4:g}", r=2.5, class_="c-point"))
@@ -163,6 +175,16 @@ def _row(dot: Dot, scale: Axis, top: float) -> Markup:
             parts.append(tag("line", **ends, y1=y, y2=y, class_=f"c-bar {_class(dot.shape)}"))
         parts.append(mark(dot.shape, _x(scale, dot.value), y))
     return joined(parts)
+
+
+def _tall(dot: Dot) -> bool:
+    """Whether label and value need a line each."""
+    return len(dot.label) + len(dot.printed) > BESIDE
+
+
+def _fit(label: str, most: int) -> str:
+    """The label cut to what fits; the page's table and the CSV hold it whole."""
+    return label if len(label) <= most else label[: most - 1] + "…"
 
 
 def _class(shape: str) -> str:

@@ -11,7 +11,7 @@ from paribus.conditions import ParibusError
 from paribus.site import words
 from paribus.site.content import Figure, Run
 from paribus.site.page import Page, Site, View, pair_path, run_path
-from paribus.site.pages.board import Choice, by_hardware, choices, finding, make_board
+from paribus.site.pages.board import Choice, by_hardware, choices, make_board
 from paribus.site.pages.headline import best_ratio, board_runs, speedup_of
 from paribus.site.pages.names import card_name, run_words
 
@@ -62,13 +62,14 @@ def pages(site: Site) -> Iterator[Page]:
 
 
 def choose(site: Site) -> Choice | None:
-    """What the front page shows: a card before the cpu, whole results before preliminary ones, long answers at 1."""
+    """What the front page shows: whole results of a card, then of the cpu, then preliminary ones; long answers at 1."""
     open_choices = choices(site)
 
-    def key(choice: Choice) -> tuple[bool, bool, bool, bool, str]:
+    def key(choice: Choice) -> tuple[bool, int, bool, bool, str]:
         runs = board_runs(site.content, choice.hardware, choice.scenario)
-        whole = any(r.ranked and not r.preliminary and not r.demo for r in runs)
-        return (not runs, not whole, choice.hardware == "cpu", choice.scenario != "c1-long", choice.path)
+        whole = any(r.ranked and _whole(r) for r in runs)
+        standing = 0 if whole else 1 if choice.hardware == "cpu" else 2
+        return (not runs, standing, choice.hardware == "cpu", choice.scenario != "c1-long", choice.path)
 
     return min(open_choices, key=key, default=None)
 
@@ -79,13 +80,22 @@ def found(site: Site, chosen: Choice | None) -> str:
         return ""
     length = "long" if chosen.scenario.endswith("long") else "short"
     meetings = [m for s in (f"c1-{length}", f"c16-{length}") if (m := _meeting(site, chosen.hardware, s)) is not None]
+    if chosen.hardware != "cpu":
+        # A scale too small for a ranking never makes the headline; the cpu track, which shows the method, says so.
+        meetings = [m for m in meetings if _whole(m[0]) and _whole(m[1])]
     if not meetings:
-        return finding(site, chosen.hardware, chosen.scenario)
+        return ""
     names = _sides(site, meetings[0])
     clauses = [_clause(m, names, first=place == 0) for place, m in enumerate(meetings)]
     where = card_name(site, chosen.hardware, [run for left, right, _ in meetings for run in (left, right)])
     where = f"the cpu track ({where})" if chosen.hardware == "cpu" else f"the {where}"
-    return f"On {where}, {'; '.join(clauses)}."
+    scales = sorted({str(run.row["scale"]) for left, right, _ in meetings for run in (left, right) if not _whole(run)})
+    standing = f" Preliminary: {words.listed(scales)} scale, too small for a ranking." if scales else ""
+    return f"On {where}, {'; '.join(clauses)}.{standing}"
+
+
+def _whole(run: Run) -> bool:
+    return not (run.preliminary or run.demo)
 
 
 Meeting = tuple[Run, Run, Figure]

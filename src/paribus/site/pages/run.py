@@ -358,7 +358,9 @@ def _left_out(run: Run) -> list[str]:
         withheld.append((speed.energy_j, "Energy: no counter could be read."))
         said += [text for value, text in withheld if value is None]
     conditions = run.summary.conditions
-    other = QUALITY_ONLY if speed is not None else SPEED_ONLY
+    other: tuple[str, ...] = QUALITY_ONLY if speed is not None else SPEED_ONLY
+    if (run.requests or 1) == 1:
+        other = (*other, "window")
     unknown = [
         CONDITIONS[name].label
         for name, value in conditions.items()
