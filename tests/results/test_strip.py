@@ -27,6 +27,11 @@ def test_a_run_reads_in_one_line(clone: Clone) -> None:
     assert parts["flags"].startswith("flags: ")
 
 
+def test_the_number_of_cores_stands_there_once() -> None:
+    conditions = {"hardware": "cpu", "card": "AMD EPYC, 2 cores", "cpu_count": 2}
+    assert strip(conditions, [])[0].text == "AMD EPYC, 2 cores"
+
+
 @given(st.dictionaries(st.sampled_from(list(CONDITIONS)), ANY))
 def test_any_conditions_give_every_part_in_order(conditions: dict[str, object]) -> None:
     parts = strip(conditions, [])

@@ -112,7 +112,7 @@ def _card(conditions: Mapping[str, Any]) -> str:
     if isinstance(count, int) and count > 1:
         parts[0] = f"{count} × {parts[0]}"
     cores = conditions.get("cpu_count")
-    if conditions.get("hardware") == "cpu" and cores is not None:
+    if conditions.get("hardware") == "cpu" and cores is not None and "cores" not in parts[0]:
         parts.append(f"{_text(cores)} cores")
     if conditions.get("power_limit_w") is not None:
         parts.append(f"{_text(conditions['power_limit_w'])} W")
