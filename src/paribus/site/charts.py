@@ -117,7 +117,7 @@ def _svg(chart: Chart, attributes: dict[str, str], style: Markup | None = None) 
     y = 4.0
     for group in chart.groups:
         if group.title:
-            body.append(tag("text", _fit(group.title, LONGEST), x="0", y=y + 16, class_="c-group"))
+            body.append(tag("text", _fit(group.title, BESIDE), x="0", y=y + 16, class_="c-group"))
             y += HEAD
         for dot in group.dots:
             body.append(_row(dot, scale, y))

@@ -132,7 +132,8 @@ def _duel(site: Site, row: Row) -> Duel:
     task = site.tasks.get(measure)
     title = task.title if task is not None else scenario_title(site, measure)
     notes = parsed(row["notes"])
-    found = tuple(map(str, notes)) if isinstance(notes, list) else ()
+    # Which run carries which flags is a row of the duel.
+    found = tuple(str(n) for n in notes if " carries flags: " not in str(n)) if isinstance(notes, list) else ()
     return Duel(measure, title, left, right, str(row["refused"] or ""), found)
 
 
@@ -206,6 +207,9 @@ def _rows(duel: Duel) -> Iterator[DuelRow]:
     yield _plain_row("First text after", "ms, median", duel, lambda s: s.ttft_ms.p50)
     yield _plain_row("Tokens an answer", "mean", duel, lambda s: s.tokens.mean)
     yield _plain_row("Checked answers right", "%", duel, _passed)
+    flags = [", ".join(dict.fromkeys(f.id for f in run.flags)) if run else "" for run in (duel.left, duel.right)]
+    if any(flags):
+        yield DuelRow("Flags", "", Cell(flags[0] or "none"), Cell(flags[1] or "none"))
 
 
 def _passed(summary: SpeedSummary) -> float | None:
