@@ -124,6 +124,8 @@ def manifest_of(folder: StartFolder, measured: Measured) -> Manifest:
     """The manifest of a measured start: its folder must hold all its files."""
     record = measured.record
     spent = record.warm_up + record.measuring
+    # What a measure could not find out doesn't erase what the engine said when it started.
+    found = {name: value for name, value in record.observed.items() if value is not None}
     return Manifest(
         kind="quality" if folder.kind == "quality" else "speed",
         path=folder.relative,
@@ -132,7 +134,7 @@ def manifest_of(folder: StartFolder, measured: Measured) -> Manifest:
         ended_at=measured.ended_at,
         origin="catalog",
         declared=measured.planned.declared,
-        observed=scrub_value({**measured.observed, **record.observed}, root=folder.root),
+        observed=scrub_value({**measured.observed, **found}, root=folder.root),
         hashes=measured.planned.hashes,
         versions=scrub_value({**own_versions(folder.root), **measured.versions, **record.versions}),
         timings=Timings(
