@@ -13,7 +13,10 @@ from paribus.results.schemas import SCHEMAS, drifted, schema_path, schema_text
 
 
 @click.command(
-    epilog="\b\nExamples:\n  paribus schemas           write schemas/\n  paribus schemas --check   say what is out of date"
+    epilog="""\b
+Examples:
+  paribus schemas           write schemas/
+  paribus schemas --check   say what is out of date"""
 )
 @click.option("--check", is_flag=True, help="Write nothing; end with 1 when a schema is out of date.")
 @click.option(

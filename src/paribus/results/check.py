@@ -20,6 +20,7 @@ from paribus.catalog import (
     read_yaml,
 )
 from paribus.conditions import CheckFailed, RunPath, UsageError
+from paribus.results.check_endpoint import check_endpoint, is_endpoint_folder
 from paribus.results.check_quality import check_quality
 from paribus.results.check_race import check_race
 from paribus.results.check_speed import check_speed
@@ -47,6 +48,9 @@ def _check_path(root: Path, text: str, catalog: Catalog, report: Report, grade: 
     path = Path(text)
     if path.suffix in (".yaml", ".jsonl") and path.is_file():
         check_catalog_file(path, report)
+        return
+    if path.is_dir() and is_endpoint_folder(path):
+        check_endpoint(path, catalog, report)
         return
     if path.is_dir():
         runs, races = _runs_below(path.absolute())

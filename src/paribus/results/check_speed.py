@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
+from typing import Any
 
 from paribus.catalog import Catalog, Scale, Scenario, SetPrompt, System
 from paribus.conditions import UsageError
@@ -137,7 +138,7 @@ class _SpeedCheck:
                 self.report.say("requests", self.where, "not checked", "rows are taken as they are: no raw file here")
             headline = not self.start.manifest.declared.get("prefix_caching")
             made = pool([StartPart(self.rows, self.summary)], cpu=self._cpu, headline=headline)
-            self.report.same("summary", self.where, _numbers(self.summary), _numbers(made))
+            self.report.same("summary", self.where, numbers_of(self.summary), numbers_of(made))
 
     @property
     def _cpu(self) -> bool:
@@ -155,7 +156,7 @@ class _SpeedCheck:
         again, made = summarise(traces, around)
         stored, fresh = ([dataclasses.asdict(row) for row in table] for table in (self.rows, again))
         self.report.same("requests", self.where, stored, fresh)
-        self.report.same("summary", self.where, _numbers(self.summary), _numbers(made))
+        self.report.same("summary", self.where, numbers_of(self.summary), numbers_of(made))
         for fault in same_flags(self.summary.flags, made.flags):
             self.report.say("summary", self.where, "fails", fault)
         self._window(asked, traces)
@@ -215,5 +216,6 @@ class _SpeedCheck:
         self.report.expect(subject, self.where, right, text)  # type: ignore[arg-type]
 
 
-def _numbers(summary: SpeedSummary) -> dict[str, object]:
+def numbers_of(summary: SpeedSummary) -> dict[str, Any]:
+    """A summary without its flags, as JSON."""
     return summary.model_dump(mode="json", by_alias=True, exclude={"flags"})
