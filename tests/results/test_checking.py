@@ -3,11 +3,12 @@
 import dataclasses
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from synthetic_runs import ROOT, STACK, Clone
+from synthetic_runs import ROOT, STACK, Clone, make_catalog
 
 from paribus.catalog import Catalog
 from paribus.conditions import UsageError
@@ -43,11 +44,27 @@ def rehash(start: Path) -> None:
     edit(start / "manifest.json", again)
 
 
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunFolder]:
+    """Two sealed runs, measured once: one request with a fixed number, sixteen with a window."""
+    root = tmp_path_factory.mktemp("honest")
+    clone = Clone(root, make_catalog(root))
+    runs = {
+        "c1-long": clone.run("plain", "c1-long", scale="demo", starts=2, words=35),
+        "c16-long": clone.run("plain", "c16-long", scale="full", starts=2, words=35),
+    }
+    for made in runs.values():
+        seal(made, clone.catalog)
+    return runs
+
+
 @pytest.fixture(params=["c1-long", "c16-long"])
-def run(request: pytest.FixtureRequest, clone: Clone) -> RunFolder:
-    made = clone.run("plain", request.param, scale="demo" if request.param == "c1-long" else "full", starts=2, words=35)
-    seal(made, clone.catalog)
-    return made
+def run(request: pytest.FixtureRequest, clone: Clone, honest: dict[str, RunFolder]) -> RunFolder:
+    """A copy of one of them, to be tampered with."""
+    made = honest[request.param]
+    copy = RunFolder(clone.root / "build" / "demo-results" if made.demo else clone.root / "results", made.path)
+    shutil.copytree(made.folder, copy.folder)
+    return copy
 
 
 @pytest.mark.parametrize("scale", ["demo", "small", "quick"])

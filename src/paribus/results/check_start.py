@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from paribus.catalog import Catalog
+from paribus.catalog.declare import NOT_HASHED
 from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError, conditions_hash, hash12, sha256_file
 from paribus.results.findings import Report
 from paribus.results.reading import JOURNAL_BYTES, plain_file
@@ -28,7 +29,6 @@ SYSTEM_CONDITIONS = (
 )
 """The declared conditions that `system_hash` is over (the keys of `System.declared`)."""
 
-NOT_HASHED = ("starts",)
 MADE_LATER = re.compile(r"samples\.parquet|score(-[0-9a-f]{8})?\.json")
 """Files that scoring writes beside a finished quality start: made again by the check, not hashed by the manifest."""
 NEEDED = {
