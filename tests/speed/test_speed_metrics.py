@@ -15,6 +15,7 @@ from paribus.speed.metrics.answer_time import answer_time
 from paribus.speed.metrics.checked_pass import checked_pass
 from paribus.speed.metrics.decode_speed import decode_speed
 from paribus.speed.metrics.degenerate import ends_in_loop, is_degenerate
+from paribus.speed.metrics.energy import energy
 from paribus.speed.metrics.output_speed import output_speed, output_speed_standard
 from paribus.speed.metrics.reader_wait import wait_s
 from paribus.speed.metrics.stall import stall
@@ -245,3 +246,13 @@ def test_every_metric_has_a_title_a_unit_and_a_formula():
         assert one.title
         assert one.unit
         assert len(one.formula) > 60
+
+
+def test_energy_is_divided_by_what_it_bought():
+    rows = [make_row(check_passed=True), make_row(check_passed=False), make_row(counted=False), make_row()]
+    found = energy(rows, 40.0)
+    assert found.per_1k_standard_tokens == pytest.approx(100)
+    assert found.per_answer == pytest.approx(10)
+    assert found.per_checked_answer == pytest.approx(20)
+    assert energy(rows, None).per_answer is None
+    assert energy([], 40.0).per_1k_standard_tokens is None

@@ -123,9 +123,11 @@ async def measure(endpoint: Endpoint, load: Load, spool: Spool, watch: Watch | N
             load = replace(load, requests=load.concurrency, warm_up_requests=0)
         with watch.warming_up():
             warm = await _warm_up(client, load, watch)
-        await client.open(load.concurrency)
-        meter.mark()
         with watch.measuring():
+            # After whatever `measuring` blocked the loop for: a server may have closed idle connections meanwhile.
+            await asyncio.sleep(0)
+            await client.open(load.concurrency)
+            meter.mark()
             async with _polling(client, watch, load.concurrency) as readings:
                 window, short = await _run(client, load, keep, spool, watch.stop)
         lag = meter.read()
