@@ -220,3 +220,25 @@ def test_telemetry_becomes_flags_and_energy():
         Around(1), MachineLoad(1, throttled_share=0.2, throttle_reasons=("power",), power_cap_only=True)
     )
     assert capped.facts.throttled_severity == "note"
+
+
+def test_without_a_bound_the_window_lasts_as_long_as_the_scale_asks_and_soak_is_not_counted(
+    scripted, catalog, tmp_path
+):
+    endless = (
+        SCALE.format(window=1)
+        .replace("requests_16: 24", "requests_16: null")
+        .replace("completions: 0", "completions: 4")
+    )
+    _write(catalog.root / "tasks/scales/demo.yaml", endless)
+    folder = tmp_path / "start-1"
+    measure(Session(scripted.endpoint("f20-n32-i5000")), Catalog(catalog.root), folder, "c4-long")
+    rows, summary = read_rows(folder / "requests-lite.parquet"), read_part(folder).summary
+    assert summary.window_s >= 1
+    assert summary.window_s == int(summary.window_s)
+    assert summary.requests.ok == sum(r.counted for r in rows) < len(rows)
+    assert summary.requests.failed == 0, "what the end of the load cut off is no failure"
+    start, end = summary.window_ns
+    assert sum(start < r.ended_ns <= end and r.ok for r in rows) >= 16
+    assert summary.throughput.value == pytest.approx(4 * 32 / 0.175, rel=0.1)
+    assert "short_window" not in {f.id for f in summary.flags}
