@@ -301,6 +301,7 @@ def test_the_key_travels_in_the_header_and_shows_nowhere(scripted: Scripted) -> 
     outcome = run(once())
     assert scripted.log("f1-n1")[0].headers["authorization"] == "Bearer sk-secret"
     assert "sk-secret" not in repr(endpoint) + repr(outcome)
+    assert "body=" not in repr(outcome), "nor does a body fill the log"
 
 
 @pytest.mark.parametrize(
@@ -313,6 +314,8 @@ def test_the_key_travels_in_the_header_and_shows_nowhere(scripted: Scripted) -> 
         "http://user:pw@host/v1",
         "http://host:99999/v1",
         "http://h/v 1",
+        "http://ho st/v1",
+        "http://host\r\nX-Injected:1/v1",
         "http://host/v1?x=1",
         "http://[::1/v1",
         "http://host/v1\r\nX-Injected: 1",

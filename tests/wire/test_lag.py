@@ -52,9 +52,12 @@ def test_the_helper_is_gone_afterwards() -> None:
 
 def test_run_returns_the_result_and_leaves_the_collector_as_it_was() -> None:
     before = gc.get_threshold()
+    gc.set_threshold(699, 9, 8)
 
     async def loop_name() -> str:
         return type(asyncio.get_running_loop()).__module__
 
     assert run(loop_name()) == "uvloop"
-    assert gc.get_threshold() == before
+    left = gc.get_threshold()
+    gc.set_threshold(*before)
+    assert left == (699, 9, 8)

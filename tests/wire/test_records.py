@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -103,20 +104,25 @@ def test_it_is_zstd_with_small_differences(tmp_path: Path) -> None:
     columns = [meta.row_group(0).column(i) for i in range(meta.num_columns)]
     assert {column.compression for column in columns} == {"ZSTD"}
     arrivals = next(column for column in columns if column.path_in_schema.startswith("read_ns"))
+    assert "DELTA_BINARY_PACKED" in arrivals.encodings
     assert arrivals.total_compressed_size < 3 * sum(len(row.reads) for row in rows)
     assert (tmp_path / "r").stat().st_size < 0.1 * sum(len(row.body) for row in rows)
 
 
-def test_nothing_half_written_is_left(tmp_path: Path) -> None:
-    def rows() -> object:
+class BrokenSpool(Spool):
+    """A spool whose reader is interrupted after the first row."""
+
+    def __iter__(self) -> Iterator[Outcome]:
         yield stream(0)
         raise RuntimeError("the caller broke off")
 
+
+def test_nothing_half_written_is_left(tmp_path: Path) -> None:
     write_outcomes(tmp_path / "r", [stream(0)])
     before = (tmp_path / "r").read_bytes()
-    with pytest.raises(RuntimeError):
-        write_outcomes(tmp_path / "r", rows())  # type: ignore[arg-type]
-    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+    with BrokenSpool() as spool, pytest.raises(RuntimeError):
+        write_outcomes(tmp_path / "r", spool)
+    assert [path.name for path in tmp_path.iterdir()] == ["r"], "no partial file either"
     assert (tmp_path / "r").read_bytes() == before
     with pytest.raises(EnvironmentFault, match="can't write"):
         write_outcomes(tmp_path / "nowhere" / "r", [stream(0)])
@@ -127,12 +133,14 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
     write_outcomes(path, [stream(i, 5) for i in range(3)])
     table = pq.read_table(path)
     good = table.to_pylist()
-    for column, value in {
-        "read_ns": [-1] * 6,
-        "read_bytes": [1] * 6,
-        "body": b"shorter",
-        "api": "telepathy",
-    }.items():
+    for column, value in (
+        ("read_ns", [-1] * 6),
+        ("read_ns", [1, 2]),
+        ("read_bytes", [1] * 6),
+        ("read_bytes", [0, len(good[1]["body"])]),
+        ("body", b"shorter"),
+        ("api", "telepathy"),
+    ):
         bad = [good[0], good[1] | {column: value}, good[2]]
         pq.write_table(pa.Table.from_pylist(bad, schema=SCHEMA), path)
         with pytest.raises(CheckFailed, match="row 1"):

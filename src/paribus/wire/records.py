@@ -18,7 +18,7 @@ from paribus.conditions import CheckFailed, EnvironmentFault
 from paribus.wire.exchange import Outcome
 from paribus.wire.spool import Spool, row_order
 
-_ROWS_A_GROUP = 64
+_ROWS_A_GROUP = 16
 _DIFFERENCES = "DELTA_BINARY_PACKED"
 
 _FIELDS: list[pa.Field[Any]] = [

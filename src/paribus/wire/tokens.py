@@ -11,10 +11,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
-
-import bpe_openai
+from typing import TYPE_CHECKING
 
 from paribus.wire.answer import Answer
+
+if TYPE_CHECKING:
+    import bpe_openai
 
 _STRETCH = 500_000
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -22,6 +24,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 @functools.cache
 def _encoding() -> bpe_openai.Encoding:
+    import bpe_openai  # 60 MB of tables that only the reading afterwards needs
+
     return bpe_openai.get_encoding("o200k_base")
 
 
