@@ -21,13 +21,14 @@ class DataFile:
 
 
 def data_files(database: Path) -> list[DataFile]:
-    """The files that exist: the database first, then each exported table as Parquet and CSV."""
+    """The files that exist: the database, each exported table as Parquet and CSV, what they mean, their licence."""
     candidates = [(database.name, database)]
     candidates += [
         (f"{table}.{kind}", database.parent / "data" / f"{table}.{kind}")
         for table in EXPORTS
         for kind in ("parquet", "csv")
     ]
+    candidates += [(name, database.parent / "data" / name) for name in ("README.md", "LICENCE.txt")]
     return [DataFile(name, path, path.stat().st_size, *_load(name)) for name, path in candidates if path.is_file()]
 
 
@@ -35,6 +36,8 @@ def _load(name: str) -> tuple[str, str]:
     """One line that loads a file, and the language of that line."""
     if name.endswith(".parquet"):
         return f'pandas.read_parquet("{name}")', "Python"
+    if name.endswith((".md", ".txt")):
+        return "", ""
     if name.endswith(".csv"):
         return f"FROM '{name}';", "DuckDB"
     return f'duckdb.connect("{name}", read_only=True).sql("FROM runs")', "Python"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paribus.conditions import CONDITIONS, FLAGS, Flag
+from paribus.conditions import FLAGS
 from paribus.results.strip import strip_of
 from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, shape_of, thinned
@@ -17,39 +17,16 @@ from paribus.site.content import Figure, Row, Run, parsed
 from paribus.site.page import Page, Site, View, board_path, race_path, run_path
 from paribus.site.pages.headline import lead_figure
 from paribus.site.pages.names import CPU_TRACK, run_words, scenario_title
-
-MACHINE_FLAGS = (
-    "busy",
-    "throttled",
-    "client_bound",
-    "late",
-    "energy_disagrees",
-    "not_stationary",
-    "short_window",
-    "admits",
+from paribus.site.pages.run_facts import (
+    ANSWER_FLAGS,
+    MACHINE_FLAGS,
+    answer_facts,
+    differing_facts,
+    flags_among,
+    gaps,
+    load_facts,
+    observed_facts,
 )
-ANSWER_FLAGS = (
-    "failures",
-    "degenerate",
-    "capped",
-    "cached",
-    "cached_answers",
-    "usage_mismatch",
-    "usage_missing",
-    "hidden_tokens",
-    "no_done",
-    "revised",
-    "synthetic",
-    "counters_disagree",
-    "sampler_mismatch",
-    "sampler_unverified",
-    "possibly_seen",
-)
-"""Which question each flag answers; all others say what was left out."""
-
-QUALITY_ONLY = ("task", "repeats", "items_hash", "scorer", "user_simulator")
-SPEED_ONLY = ("scenario", "prompts", "prompts_hash", "window", "streaming_interval")
-"""Conditions that the other kind of run doesn't have."""
 
 TRUST = {
     "self_reported": "Self-reported: nobody else has re-run or re-scored it.",
@@ -58,14 +35,6 @@ TRUST = {
     "disputed": "Disputed: another party measured something else; both numbers are shown.",
     "unresolved": "Unresolved: another party's number neither agrees nor disagrees clearly.",
 }
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One line of a list of facts."""
-
-    label: str
-    value: str
 
 
 @dataclass(frozen=True)
@@ -113,17 +82,17 @@ def _view(site: Site, run: Run) -> View:
         "number": _number(lead),
         "strip": strip_of(run.summary),
         "trust": TRUST.get(str(run.row["trust"]), str(run.row["trust"])),
-        "machine": _observed(run),
-        "differing": _differing(run),
+        "machine": observed_facts(run),
+        "differing": differing_facts(run),
         "machine_flags": flags_among(run, MACHINE_FLAGS),
-        "load": _load(run),
+        "load": load_facts(run),
         "answer_flags": flags_among(run, ANSWER_FLAGS),
-        "answers": _answers(run),
+        "answers": answer_facts(run),
         "spread": charts[0] if charts and charts[0].name.endswith("-requests") else None,
         "by_start": next((c for c in charts if c.name.endswith("-starts")), None),
         "kinds": [_kind(k) for k in run.kinds],
         "left_out_flags": [f for f in run.flags if f.id not in (*MACHINE_FLAGS, *ANSWER_FLAGS)],
-        "left_out": _left_out(run),
+        "left_out": gaps(run),
         "command": _command(run),
         "figures": [_listed(f, site) for f in (*run.figures.values(), *run.ratios)],
         "scores": [(s, words.shown(s.value, s.low, s.high, "share")) for s in run.scores],
@@ -157,106 +126,6 @@ def _listed(figure: Figure, site: Site) -> dict[str, Any]:
 
 def _races(site: Site, run: Run) -> list[Any]:
     return [race for race in site.content.races if any(c["run_id"] == run.id for c in race.candidates)]
-
-
-def flags_among(run: Run, names: Sequence[str]) -> list[Flag]:
-    """The run's flags of those names."""
-    return [flag for flag in run.flags if flag.id in names]
-
-
-def _observed(run: Run) -> list[Fact]:
-    """Conditions read from the machine and the engine, in the registry's order, then what isn't in it."""
-    found = run.summary.observed
-    known = [name for name, c in CONDITIONS.items() if c.how == "observed" and name in found]
-    rest = sorted(name for name in found if name not in known)
-    facts = [Fact(CONDITIONS[n].label, _value(found[n], CONDITIONS[n].unit)) for n in known]
-    return facts + [Fact(name.replace("_", " "), _value(found[name])) for name in rest]
-
-
-def _differing(run: Run) -> list[Fact]:
-    """Observed conditions that differed between starts."""
-    names: dict[str, set[str]] = {}
-    for start in run.starts:
-        for name, value in parsed(start["observed"]).items():
-            names.setdefault(name, set()).add(_value(value))
-    skip = ("started_at",)
-    return [
-        Fact(n.replace("_", " "), ", ".join(sorted(v)))
-        for n, v in sorted(names.items())
-        if len(v) > 1 and n not in skip
-    ]
-
-
-def _value(value: Any, unit: str = "") -> str:
-    if value is None or value in ("", {}, []):
-        return "could not be read"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        text = f"{value:,.6g}"
-    elif isinstance(value, int):
-        text = f"{value:,}"
-    elif isinstance(value, Mapping):
-        text = ", ".join(f"{key} {_value(item)}" for key, item in sorted(value.items()))
-    elif isinstance(value, (list, tuple)):
-        text = ", ".join(_value(item) for item in value)
-    else:
-        text = str(value)
-    return f"{text} {unit}".strip()
-
-
-def _load(run: Run) -> list[Fact]:
-    """The load generator's own lag, and how punctual it was."""
-    speed = run.summary.speed
-    if speed is None:
-        return []
-    found = [
-        ("the load generator's scheduling lag, 99th percentile", speed.client.lag_ms_p99, "ms"),
-        ("requests left late by, 99th percentile", speed.late_ms.p99, "ms"),
-        ("time to connect, 99th percentile", speed.connect_ms.p99, "ms"),
-    ]
-    facts = [Fact(label, str(words.shown(value, unit=unit))) for label, value, unit in found if value is not None]
-    if speed.client.cpu_share is not None:
-        facts.append(
-            Fact("the load generator's share of one CPU", str(words.shown(speed.client.cpu_share, unit="share")))
-        )
-    facts.append(Fact("requests seen at once", f"{speed.concurrency_seen:,}"))
-    return facts
-
-
-def _answers(run: Run) -> list[Fact]:
-    """How the requests ended, and whether what could be verified was right."""
-    speed, quality = run.summary.speed, run.summary.quality
-    if speed is not None:
-        c = speed.requests
-        facts = [
-            ("answered", c.ok),
-            ("failed", c.failed),
-            ("cut off by a broken connection", c.cut),
-            ("ended by the token cap", c.capped),
-            ("empty", c.unanswered),
-            ("loops", c.degenerate),
-        ]
-        found = [Fact(label, f"{number:,}") for label, number in facts]
-        right = f"{c.check_passed} of {c.checked}" if c.checked else "none could be verified"
-        tokens = words.shown(speed.tokens.mean, unit="tokens")
-        return [
-            *found,
-            Fact("right, of those that can be verified", right),
-            Fact("mean length", str(tokens)),
-            Fact("tokens counted by", speed.tokens_method),
-        ]
-    if quality is not None:
-        return [
-            Fact("questions", f"{quality.items:,}"),
-            Fact("repeats of each", f"{quality.repeats:,}"),
-            Fact("answered", f"{quality.answered:,}"),
-            Fact("failed", f"{quality.failed:,}"),
-            Fact(f"ended by the cap of {quality.cap:,} tokens", f"{quality.capped:,}"),
-            Fact("scorer", quality.scorer),
-            Fact("mean length", str(words.shown(quality.account.answer_tokens, unit="tokens"))),
-        ]
-    return []
 
 
 def _spread(run: Run, requests: Sequence[Row]) -> Chart | None:
@@ -340,37 +209,6 @@ def _kind(row: Row) -> dict[str, str]:
         "checked": checked,
         **times,
     }
-
-
-def _left_out(run: Run) -> list[str]:
-    """What this run does not say: withheld metrics and conditions that nobody disclosed."""
-    said = []
-    speed = run.summary.speed
-    if speed is not None:
-        reach = [k for k, v in speed.time_to_k_ms.items() if v is None]
-        if reach:
-            said.append(
-                f"Time to token {words.listed(sorted(reach, key=int))}: under half of the requests got that far."
-            )
-        withheld = [(speed.decode_speed.value, "Decode speed: under 90% of the answers came in two or more arrivals.")]
-        if (run.requests or 1) > 1:
-            withheld.append((speed.throughput.value, "Throughput: no steady window."))
-        withheld.append((speed.energy_j, "Energy: no counter could be read."))
-        said += [text for value, text in withheld if value is None]
-    conditions = run.summary.conditions
-    other: tuple[str, ...] = QUALITY_ONLY if speed is not None else SPEED_ONLY
-    if (run.requests or 1) == 1:
-        other = (*other, "window")
-    unknown = [
-        CONDITIONS[name].label
-        for name, value in conditions.items()
-        if value is None and name in CONDITIONS and CONDITIONS[name].gates == "always" and name not in other
-    ]
-    if unknown:
-        said.append(f"Not disclosed, or could not be read: {words.listed(unknown)}.")
-    if run.row["superseded_by"]:
-        said.append(f"This run was replaced by {run.row['superseded_by']}; it stays readable and is not ranked.")
-    return said
 
 
 def _command(run: Run) -> list[str]:
