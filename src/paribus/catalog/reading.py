@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from paribus.conditions import UsageError
 
 T = TypeVar("T", bound=BaseModel)
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def one_sentence(error: ValidationError | json.JSONDecodeError | yaml.YAMLError) -> str:
@@ -28,7 +29,7 @@ def one_sentence(error: ValidationError | json.JSONDecodeError | yaml.YAMLError)
 def read_yaml(path: Path, kind: type[T]) -> T:
     """One YAML file as the given type; a `UsageError` with file and place otherwise."""
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 (a safe loader, in C)
         return kind.model_validate(data)
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {path}") from error

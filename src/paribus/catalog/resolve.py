@@ -79,14 +79,15 @@ class _Resolution:
     waiting: list[str] = field(default_factory=list)
     waiting_seconds: float = 0.0
     excluded: list[Excluded] = field(default_factory=list)
+    declared: dict[str, Wanted] = field(default_factory=dict)
 
     def plan(self) -> Plan:
         groups = stacks(self.selection.systems, self.around.builds)
+        tasks = [declare_task(self.catalog, self.config, task) for task in self.selection.tasks]
         for n in range(1, self.config.repeat + 1):
             for stack in groups:
                 self._speed(stack, n)
             for stack in groups:
-                tasks = [declare_task(self.catalog, self.config, task) for task in self.selection.tasks]
                 self._jobs("quality", stack.plain, tasks, 1, n)
         jobs = self._ordered()
         return Plan(
@@ -122,9 +123,7 @@ class _Resolution:
             else:
                 systems = winners[race.scenario] or [stack.plain]
             for system in systems:
-                wanted.setdefault(str(system.name), []).append(
-                    declare_scenario(self.catalog, self.config, scenario, starts)
-                )
+                wanted.setdefault(str(system.name), []).append(self._declared(scenario, starts))
         for name, measures in wanted.items():
             planned = self._jobs("speed", self.catalog.systems[name], measures, starts, n)
             if name == str(stack.plain.name):
@@ -140,6 +139,12 @@ class _Resolution:
             self.waiting.append(f"{names} of the winner of {race.scenario} for {stack.name}")
             self.waiting_seconds += self.config.starts * self.estimator.job_seconds("speed", measures)
 
+    def _declared(self, scenario: Scenario, starts: int) -> Wanted:
+        """A scenario as a wanted measure; the same for every system, hence made once."""
+        if scenario.scenario not in self.declared:
+            self.declared[scenario.scenario] = declare_scenario(self.catalog, self.config, scenario, starts)
+        return self.declared[scenario.scenario]
+
     def _left_out(self, stack: Stack, scenario: str) -> None:
         reason = f"no race picks a decoder for {scenario}: only {stack.plain.name.decoder} is measured"
         self.excluded.append(Excluded(name=stack.name, reason=reason))
@@ -150,7 +155,7 @@ class _Resolution:
         if len(stack.rivals) < 2 or not scenarios:
             return {}
         starts = min(RACE_STARTS, self.config.starts)
-        wanted = [declare_scenario(self.catalog, self.config, race, starts) for race in scenarios]
+        wanted = [self._declared(race, starts) for race in scenarios]
         runs: dict[str, list[str]] = {race.scenario: [] for race in scenarios}
         for system in stack.candidates:
             for measure in self._jobs("race", system, wanted, starts, n):
