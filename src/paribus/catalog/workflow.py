@@ -36,7 +36,7 @@ class Wildcards(Protocol):
     start: str
 
 
-@dataclass
+@dataclass(repr=False)  # Snakemake formats the functions it gets, and a whole plan in words takes a second
 class Workflow:
     """One Snakemake process's view of the plan.
 
