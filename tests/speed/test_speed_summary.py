@@ -85,7 +85,8 @@ def test_an_empty_start_has_a_summary_too():
 def test_concurrency_is_what_was_really_open():
     rows = [make_row(sent_ns=s, ended_ns=e) for s, e in ((0, 10), (5, 15), (10, 20), (12, 14))]
     assert concurrency_seen(rows) == 3
-    assert concurrency_seen([make_row(status=0)]) == 0
+    assert concurrency_seen([make_row(status=0, error="connect")]) == 0
+    assert concurrency_seen([make_row(status=0, error="timeout_idle")]) == 1, "it waited, though nothing came"
 
 
 def test_the_summary_survives_its_json():

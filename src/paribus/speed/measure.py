@@ -56,6 +56,8 @@ class Load:
     rate: float | None = None
     warm_up_blocks: int = 1
     warm_up_requests: int | None = None
+    idle_timeout_s: float = 120.0
+    """Seconds without a byte after which a request has failed; a slow machine may read sixteen prompts for minutes."""
     in_order: bool = False
     """Prompts in the order given (a user's file) rather than in balanced order."""
 
@@ -117,7 +119,7 @@ async def measure(endpoint: Endpoint, load: Load, spool: Spool, watch: Watch | N
         spool.add(outcome)
         watch.on_end(outcome)
 
-    async with Client(endpoint) as client, LagMeter() as meter:
+    async with Client(endpoint, idle_timeout_s=load.idle_timeout_s) as client, LagMeter() as meter:
         if not await client.open(load.concurrency):
             # Nobody listens: a few requests show it, a warm-up adds nothing.
             load = replace(load, requests=load.concurrency, warm_up_requests=0)

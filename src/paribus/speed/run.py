@@ -23,6 +23,8 @@ from paribus.speed.tokenizer import load_tokenizer
 from paribus.speed.trace import Prompt, Trace, trace
 from paribus.wire import Outcome, Spool, run, standard_tokens, write_outcomes
 
+PATIENCE_S = 600.0
+"""Idle timeout of planned measures: their servers are watched, so that only a stalled request has to be waited out."""
 THROTTLED = ENERGY_APART = 0.05
 NONCE = "PARIBUS_NONCE"
 """Environment variable: a nonce that the maintainers asked for goes into every unique line."""
@@ -83,6 +85,7 @@ def load_of(planned: PlannedMeasure, system: System, accepted: frozenset[str], c
         window_completions=scale.window_completions * scenario.requests if several else 0,
         start=start,
         tag=f"{os.environ.get(NONCE, '')} {planned.run} {start}".strip(),
+        idle_timeout_s=PATIENCE_S,
         warm_up_blocks=scale.warm_up_blocks,
     )
 

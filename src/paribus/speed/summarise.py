@@ -142,8 +142,9 @@ def wall_of(rows: Sequence[Row]) -> Window:
 
 
 def concurrency_seen(rows: Sequence[Row]) -> int:
-    """The most requests that were under way at once, by their own times."""
-    edges = sorted([(r.sent_ns, 1) for r in rows if r.status] + [(r.ended_ns, -1) for r in rows if r.status])
+    """The most requests that were under way at once, by their own times. What never had a connection wasn't."""
+    under_way = [r for r in rows if r.error != "connect"]
+    edges = sorted([(r.sent_ns, 1) for r in under_way] + [(r.ended_ns, -1) for r in under_way])
     return int(np.max(np.cumsum([step for _, step in edges]))) if edges else 0
 
 
