@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from paribus.catalog import Catalog
+from paribus.catalog.configuration import catalog_of
 from paribus.cli._planning import read_plan
 from paribus.cli._quality_view import Counting, report
 from paribus.conditions import EnvironmentFault, UsageError
@@ -71,12 +72,14 @@ def _job(job: str, plan_file: Path) -> None:
     plan = read_plan(plan_file)
     folder = plan_file.resolve().parent
     root = folder.parent if folder.name == "build" else folder
-    catalog = Catalog(root)
+    catalog = catalog_of(root, plan)
     found = next((row for row in plan.jobs if row.job == job), None)
     for measure in found.measures if found is not None and found.kind == "quality" else []:
         # Before the server starts: what is missing should not cost its start, nor the harness its time.
         prepare(runnable(catalog.task(measure.id)))
-    run_job(root, plan, job, lambda session, planned, to: generate_start(session, planned, catalog, to))
+    run_job(
+        root, plan, job, lambda session, planned, to: generate_start(session, planned, catalog, to), catalog=catalog
+    )
 
 
 def _endpoint(options: dict[str, Any]) -> None:

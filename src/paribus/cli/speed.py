@@ -12,6 +12,7 @@ import click
 import orjson
 
 from paribus.catalog import Catalog, PromptLine, read_prompts
+from paribus.catalog.configuration import catalog_of
 from paribus.cli._planning import read_plan
 from paribus.cli._speed_view import Progress, table
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
@@ -91,8 +92,14 @@ def _job(context: click.Context, job: str, plan_file: Path) -> None:
     plan = read_plan(plan_file)
     folder = plan_file.resolve().parent
     root = folder.parent if folder.name == "build" else folder
-    catalog = Catalog(root)
-    run_job(root, plan, job, lambda session, planned, to: measure_speed_start(session, planned, catalog, to))
+    catalog = catalog_of(root, plan)
+    run_job(
+        root,
+        plan,
+        job,
+        lambda session, planned, to: measure_speed_start(session, planned, catalog, to),
+        catalog=catalog,
+    )
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from paribus.catalog import Catalog, Job, Plan, PlannedMeasure
+from paribus.catalog.configuration import catalog_of
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import StartRecord
 from paribus.engines.logs import kept_log
@@ -39,12 +40,12 @@ def run_job(
     if not todo:
         told(f"{job.job}: already done")
         return
-    cards = card_names(plan, catalog or Catalog(root))
+    cards = card_names(plan, catalog or catalog_of(root, plan))
     with watch_parent(), ExitStack() as stack:
         locks = [stack.enter_context(card_lock(c, timeout_s=LOCK_WAIT_S, purpose=f"job {job.job}")) for c in cards]
         telemetry = stack.enter_context(Telemetry())
         keep = tuple(lock.handle for lock in locks)
-        session = stack.enter_context(open_session(root, job, catalog or Catalog(root), keep=keep))
+        session = stack.enter_context(open_session(root, job, catalog or catalog_of(root, plan), keep=keep))
         telemetry.wait_ready()
         session.telemetry = telemetry
         started = session.timings["engine_start"]
