@@ -48,7 +48,16 @@
       const target = link.getAttribute("href");
       if (!target.startsWith("#")) link.setAttribute("href", new URL(target, address).href);
     }
-    document.getElementById("board").replaceWith(document.adoptNode(fresh));
+    const old = document.getElementById("board");
+    const title = fresh.querySelector("h1");
+    if (title && !old.querySelector("h1")) {
+      // The front page has a heading of its own: the board's goes one level down.
+      const lower = document.createElement("h2");
+      lower.id = title.id;
+      lower.append(...title.childNodes);
+      title.replaceWith(lower);
+    }
+    old.replaceWith(document.adoptNode(fresh));
     document.title = page.title;
     enhance(fresh);
     const heading = fresh.querySelector("h1, h2");

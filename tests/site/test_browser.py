@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from browser import Browser, browser, find_browser
@@ -90,6 +95,50 @@ def test_a_table_can_be_sorted_with_the_keyboard(page, demo):
         == "ascending"
     )
     assert page.evaluate(order) == first[::-1]
+
+
+def test_served_over_http_a_choice_changes_the_board_in_place_and_its_links_still_lead_somewhere(page, demo):
+    with serving(demo.out) as address:
+        page.open(f"{address}/index.html")
+        page.evaluate(
+            "window.stayed = true; document.querySelector('#board .choices a[href$=\"c16-long.html\"]').click()"
+        )
+        wait = "new Promise(done => { const look = () => location.pathname.endsWith('c16-long.html') ? done(1) : "
+        page.evaluate(wait + "setTimeout(look, 20); look(); })")
+        assert page.evaluate("window.stayed") is True
+        assert (
+            page.evaluate("document.querySelector('#board h2').textContent") == "Sixteen requests at once, long answers"
+        )
+        assert page.evaluate("document.querySelectorAll('h1').length") == 1
+        assert page.evaluate("document.querySelectorAll('#board th button').length") > 3
+        links = page.evaluate(
+            "[...document.querySelectorAll('#board a')].map(a => new URL(a.getAttribute('href'), location).href)"
+        )
+        assert links
+        for link in links:
+            assert (demo.out / link.removeprefix(address + "/").split("#")[0]).is_file(), link
+    assert page.complaints == []
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """A plain file server on a free port of this machine."""
+    handler = partial(Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """The standard file server without its log."""
+
+    def log_message(self, *args) -> None:
+        """Say nothing."""
 
 
 def test_dark_mode_turns_the_page_dark(page, demo):
