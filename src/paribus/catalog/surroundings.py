@@ -14,6 +14,7 @@ import psutil
 from paribus.catalog.envs import lock_hash
 from paribus.catalog.load import Catalog
 from paribus.catalog.tasks import QualityTask
+from paribus.conditions import UsageError
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Surroundings:
         engines = {engine for model in catalog.models.values() for engine in model.engines}
         builds = {engine: lock_hash(catalog.root, engine) for engine in engines}
         data = os.environ.get("PARIBUS_DATA", "").strip()
+        if data and not Path(data).is_dir():
+            raise UsageError(f"PARIBUS_DATA names {data}, and there is no such folder")
         return cls(
             machine=machine,
             builds={engine: build for engine, build in builds.items() if build},

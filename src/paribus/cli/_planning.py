@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from paribus.catalog import Plan
+from paribus.catalog import Job, Plan
 from paribus.catalog.reading import one_sentence
 from paribus.conditions import UsageError
 from paribus.machine import write_atomic
@@ -28,6 +28,24 @@ def read_plan(path: Path) -> Plan:
         raise UsageError(f"{path} is not a plan of this version ({one_sentence(error)}): make it again") from error
     except ValueError as error:
         raise UsageError(f"{path} is not a plan: make it again with `paribus plan --profile NAME`") from error
+
+
+def as_it_stands(root: Path, plan: Plan) -> Plan:
+    """A plan from disk with what has been measured and decided since it was made."""
+
+    def done(job: Job) -> bool:
+        starts = (root / plan.results / m.run / f"start-{job.start}" / "manifest.json" for m in job.measures)
+        return all(path.exists() for path in starts)
+
+    jobs = [job.model_copy(update={"done": done(job)}) for job in plan.jobs]
+    races = [race.model_copy(update={"decided": (root / race.verdict).exists()}) for race in plan.races]
+    totals = plan.totals.model_copy(
+        update={
+            "jobs_done": sum(job.done for job in jobs),
+            "hours": sum(job.seconds for job in jobs if not job.done) / 3600,
+        }
+    )
+    return plan.model_copy(update={"jobs": jobs, "races": races, "totals": totals})
 
 
 def duration(seconds: float) -> str:

@@ -15,7 +15,7 @@ from paribus.catalog.configuration import catalog_of
 from paribus.catalog.surroundings import sandbox_works
 from paribus.cli._options import config_option, profile_option, read_settings, resolve_here
 from paribus.cli._planning import read_plan
-from paribus.conditions import EnvironmentFault, UsageError
+from paribus.conditions import EnvironmentFault
 from paribus.machine import observe_machine, write_json
 from paribus.results.run import find_root
 
@@ -109,6 +109,4 @@ def _data() -> Finding:
         return Finding(
             "data", "note", "PARIBUS_DATA is not set: items come from the hub, or a demo's own stand-ins are used"
         )
-    if not Path(folder).is_dir():
-        raise UsageError(f"PARIBUS_DATA names {folder}, and there is no such folder")
     return Finding("data", "good", "PARIBUS_DATA is a folder")

@@ -10,8 +10,8 @@ import click
 from paribus.catalog import Plan
 from paribus.catalog.workflow import PLAN_FILE, is_running
 from paribus.cli._account import account, failed_log
-from paribus.cli._options import config_option, profile_option, read_settings, resolve_here
-from paribus.cli._planning import announcement, read_plan
+from paribus.cli._options import config_option, read_settings, resolve_here
+from paribus.cli._planning import announcement, as_it_stands, read_plan
 from paribus.results.run import find_root
 
 LAST_LINES = 8
@@ -24,14 +24,14 @@ Examples:
   paribus status --profile cpu --config scale=small
 """
 )
-@profile_option
+@click.option("--profile", help="Hardware profile.  [default: what was started last in this folder]")
 @config_option
 @click.option(
     "--closing", is_flag=True, help="The account of the workflow that just ended: where time went, where to look."
 )
 @click.option("--failed", is_flag=True, help="The end of the log of the step that failed last.")
 @click.option("--since", type=float, default=0.0, help="Only what happened since then (seconds since the epoch).")
-def command(profile: str, settings: tuple[str, ...], closing: bool, failed: bool, since: float) -> None:
+def command(profile: str | None, settings: tuple[str, ...], closing: bool, failed: bool, since: float) -> None:
     """Say what is done, what is running and what is missing."""
     root = find_root()
     if closing:
@@ -39,7 +39,13 @@ def command(profile: str, settings: tuple[str, ...], closing: bool, failed: bool
     elif failed:
         click.echo(_failure(root, since), err=True)
     else:
-        click.echo(overview(root, resolve_here(root, profile, read_settings(settings))))
+        click.echo(overview(root, _plan(root, profile, settings)))
+
+
+def _plan(root: Path, profile: str | None, settings: tuple[str, ...]) -> Plan:
+    if profile is None and not settings and (root / PLAN_FILE).exists():
+        return as_it_stands(root, read_plan(root / PLAN_FILE))
+    return resolve_here(root, profile or "cpu", read_settings(settings))
 
 
 def overview(root: Path, plan: Plan) -> str:
