@@ -321,6 +321,18 @@ class World:
         }
 
     def _scores(self, name: str, text: str) -> None:
+        for place, right in enumerate((1.0, 0.0, 0.0, 0.0)):
+            self.rows["items"].append(
+                {
+                    "run_id": name,
+                    "start": 1,
+                    "item": f"q{place}",
+                    "repeat": 0,
+                    "correct": right,
+                    "tokens": 90 + 30 * place,
+                }
+                | {"answer": text or "42", "status": "capped" if place == 3 else "ok"}
+            )
         title = text or "Right answers"
         self.rows["scores"] += [
             {

@@ -294,6 +294,16 @@ def test_a_run_page_shows_every_start_when_there_are_several(wide):
     assert [f"start {k}" for k in range(1, 6)] == [label for label in labels if label.startswith("start ")]
 
 
+def test_the_page_of_a_quality_run_shows_every_answer(demo):
+    page = next(p for n, p in demo.pages.items() if n.startswith("run/") and "smoke-aime" in p.source)
+    labels = {
+        label.text: value.text
+        for label, value in zip(page.with_class("c-label"), page.with_class("c-value"), strict=True)
+    }
+    assert labels == {"right": "median 90 tokens · n = 1", "wrong or unfinished": "median 150 tokens · n = 3"}
+    assert "95% interval over questions" in page.with_class("sentence")[0].text
+
+
 def test_a_race_shows_every_candidate_the_best_of_how_many_and_what_was_not_tried_and_why(demo):
     page = next(p for n, p in demo.pages.items() if n.startswith("race/") and "Best of three tried" in p.text)
     assert "ngram-simple-n4-m4, 97 tokens/s [87 to 107]" in page.with_class("finding")[0].text

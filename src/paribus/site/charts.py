@@ -75,7 +75,9 @@ class Chart:
     @property
     def axis_text(self) -> str:
         """What the axis shows; a page prints it below the chart, where it can wrap."""
-        return "; ".join(part for part in (self.axis, self.reference_label, _scale(self).note) if part)
+        drawn = any(dot.low is not None and dot.high is not None for dot in self.dots)
+        bars = "lines: 95% intervals" if drawn else ""
+        return "; ".join(part for part in (self.axis, bars, self.reference_label, _scale(self).note) if part)
 
     @property
     def file(self) -> str:

@@ -140,7 +140,7 @@ class Content:
     models: Mapping[str, Row]
     tasks: Mapping[str, Row]
     request_digests: Mapping[str, str]
-    """A digest of each run's requests: tells whether its page must be rendered again."""
+    """A digest of each run's requests or answers: tells whether its page must be rendered again."""
     _connection: duckdb.DuckDBPyConnection = field(repr=False, compare=False)
 
     @cached_property
@@ -162,6 +162,11 @@ class Content:
     def requests_of(self, run_id: str) -> list[Row]:
         """The measured requests of one run, in order."""
         query = 'SELECT * FROM requests WHERE run_id = ? AND counted ORDER BY start, "index"'
+        return _rows(self._connection.execute(query, [run_id]))
+
+    def items_of(self, run_id: str) -> list[Row]:
+        """The answers of one quality run, in order."""
+        query = "SELECT * FROM items WHERE run_id = ? ORDER BY start, item, repeat"
         return _rows(self._connection.execute(query, [run_id]))
 
     def close(self) -> None:
@@ -222,8 +227,11 @@ def _by_run(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def _digests(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    query = 'SELECT run_id, md5(string_agg(r::VARCHAR, chr(10) ORDER BY r.start, r."index")) FROM requests r GROUP BY 1'
-    return {str(run): str(digest) for run, digest in connection.execute(query).fetchall()}
+    found: dict[str, str] = {}
+    for table, order in (("requests", 'r.start, r."index"'), ("items", "r.start, r.item, r.repeat")):
+        rows = f"SELECT run_id, md5(string_agg(r::VARCHAR, chr(10) ORDER BY {order})) FROM {table} r GROUP BY 1"  # noqa: S608
+        found |= {str(run): str(digest) for run, digest in connection.execute(rows).fetchall()}
+    return found
 
 
 def _run(row: Row, own: Mapping[str, Mapping[str, list[Row]]]) -> Run:

@@ -239,7 +239,7 @@ def _chart(
         title=title,
         summary=f"{title} on {card_name(site, hardware, drawn)}, {scenario_title(site, scenario).lower()}: "
         + "; ".join(f"{d.label} {d.printed}" for g in groups for d in g.dots),
-        axis=", ".join(part for part in (unit, better, "95% intervals") if part),
+        axis=", ".join(part for part in (unit, better) if part),
         unit=unit,
         groups=tuple(groups),
     )

@@ -24,6 +24,7 @@ METHODS = {
 
 METRICS = {
     "throughput": "Standard tokens a second, all requests together",
+    "throughput_whole_run": "Standard tokens a second over the whole run, all requests together",
     "output_speed": "Tokens a second of one answer, first wait included",
     "output_speed_standard": "Standard tokens a second of one answer, first wait included",
 }
@@ -94,7 +95,9 @@ def metric_title(metric: str, unit: str = "") -> str:
     if metric in METRICS:
         return METRICS[metric]
     known = metrics().get(metric)
-    return known.title if known is not None else metric.replace("_", " ") + (f" ({unit})" if unit else "")
+    return (
+        known.title if known is not None else words.opening(metric.replace("_", " ")) + (f" ({unit})" if unit else "")
+    )
 
 
 def card_name(site: Site, hardware: str, runs: Sequence[Run]) -> str:

@@ -163,7 +163,7 @@ def _chart(hardware: str, classes: Sequence[AnswerClass]) -> Chart | None:
         name=f"quality-{hardware}",
         title="Scores, per cent right",
         summary="; ".join(f"{g.title}: {d.label} {d.printed}" for g in made for d in g.dots),
-        axis="% right, more is better, 95% intervals over questions",
+        axis="% right, more is better",
         unit="%",
         groups=made,
     )

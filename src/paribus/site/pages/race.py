@@ -83,9 +83,7 @@ def race_chart(site: Site, race: Race, base: str) -> Chart | None:
         name=f"race-{race_id(race)}",
         title=title,
         summary=f"{title}. " + "; ".join(f"{d.label} {d.printed}" for d in dots),
-        axis=", ".join(
-            [words.shown(1, unit=unit).unit, "less is better" if lower else "more is better", "95% intervals"]
-        ),
+        axis=", ".join([words.shown(1, unit=unit).unit, "less is better" if lower else "more is better"]),
         unit=unit,
         groups=(Group("", dots),),
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from paribus.conditions import FLAGS
 from paribus.results.strip import strip_of
+from paribus.results.words import BASIS
 from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, shape_of, thinned
 from paribus.site.content import Figure, Row, Run, parsed
@@ -70,8 +71,11 @@ def inputs_of(site: Site, run: Run) -> Any:
 
 def _view(site: Site, run: Run) -> View:
     lead = lead_figure(run)
-    requests = site.content.requests_of(run.id)
-    charts = tuple(c for c in (_spread(run, requests), _starts(run, lead)) if c is not None)
+    if run.row["kind"] == "quality":
+        spread = _items(run, site.content.items_of(run.id))
+    else:
+        spread = _spread(run, site.content.requests_of(run.id))
+    charts = tuple(c for c in (spread, _starts(run, lead)) if c is not None)
     values = {
         "run": run,
         "row": run.row,
@@ -80,6 +84,7 @@ def _view(site: Site, run: Run) -> View:
         "decoder": run_words(run),
         "lead": lead,
         "number": _number(lead),
+        "basis": BASIS.get(lead.basis, lead.basis) if lead is not None else "",
         "strip": strip_of(run.summary),
         "trust": TRUST.get(str(run.row["trust"]), str(run.row["trust"])),
         "machine": observed_facts(run),
@@ -158,6 +163,36 @@ def _spread(run: Run, requests: Sequence[Row]) -> Chart | None:
         unit="s",
         groups=(Group("", dots),),
         log=log,
+    )
+
+
+def _items(run: Run, items: Sequence[Row]) -> Chart | None:
+    """Every answer as a dot, right and wrong apart: its length in tokens."""
+    groups: dict[str, list[float]] = {}
+    for item in items:
+        if item["tokens"] is not None:
+            fate = str(item["status"]) if item["status"] not in ("ok", "capped") else ""
+            word = fate or ("right" if (item["correct"] or 0) >= 1 else "wrong or unfinished")
+            groups.setdefault(word, []).append(float(item["tokens"]))
+    if not groups:
+        return None
+    dots = tuple(
+        Dot(
+            label=word,
+            shape=shape_of(run.decoder_method),
+            value=statistics.median(lengths),
+            printed=f"median {words.fixed(statistics.median(lengths), 0)} tokens · n = {len(lengths)}",
+            points=thinned(lengths),
+        )
+        for word, lengths in sorted(groups.items())
+    )
+    return Chart(
+        name=f"run-{run.id}-requests",
+        title="Tokens of every answer",
+        summary="; ".join(f"{d.label} {d.printed}" for d in dots),
+        axis="tokens; small dots: single answers",
+        unit="tokens",
+        groups=(Group("", dots),),
     )
 
 

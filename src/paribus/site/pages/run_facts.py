@@ -187,6 +187,8 @@ def gaps(run: Run) -> list[str]:
     other: tuple[str, ...] = QUALITY_ONLY if speed is not None else SPEED_ONLY
     if (run.requests or 1) == 1:
         other = (*other, "window")
+    if "tau2" not in str(run.row["scenario_or_task"]):
+        other = (*other, "user_simulator")
     unknown = [
         CONDITIONS[name].label
         for name, value in conditions.items()
