@@ -1,0 +1,200 @@
+"""`paribus plan`, `status`, `doctor` and `show`, and the account that a workflow ends with."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paribus.catalog import Card, Catalog
+from paribus.catalog.workflow import Workflow
+from paribus.cli._account import account, failed_log, spent
+from paribus.cli._options import read_settings
+from paribus.cli._planning import announcement, as_it_stands, duration, read_plan, write_plan
+from paribus.cli.doctor import examine, prove_card
+from paribus.cli.status import overview
+from paribus.conditions import UsageError
+
+OURS = Path(__file__).resolve().parents[2]
+
+
+def paribus(*arguments: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PARIBUS_")}
+    environment = {**kept, "PARIBUS_MACHINE": "m-test", "HF_HUB_OFFLINE": "1", **more}
+    command = [sys.executable, "-c", "from paribus.cli import main; main()", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def manifest(path: str, start: int, ended: str, **timings: float) -> str:
+    return json.dumps(
+        {
+            "schema": 1, "kind": "speed", "path": path, "start": start, "started_at": ended, "ended_at": ended,
+            "origin": "catalog", "declared": {}, "observed": {}, "hashes": {}, "versions": {}, "timings": timings,
+            "files": [], "contributor": "test",
+        }
+    )  # fmt: skip
+
+
+def test_the_announcement_says_cost_waiting_and_what_is_left_out(plan_of):
+    text = announcement(plan_of(systems="alpha--*,giant--*"))
+    assert "server starts to measure (0 done)" in text
+    assert "1.00 GB to fetch" in text
+    assert "waits for a race: one-long of the winner of race-one-long" in text
+    assert "left out: giant--q8--engine--plain: it needs 500 GB" in text
+
+
+def test_a_plan_comes_back_from_disk(plan_of, tmp_path):
+    plan = plan_of()
+    write_plan(tmp_path / "build/plan.json", plan)
+    assert read_plan(tmp_path / "build/plan.json") == plan
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "{}", "[]", '{"schema_version": 2}'])
+def test_a_missing_or_broken_plan_says_how_to_make_one(tmp_path, text):
+    path = tmp_path / "plan.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(UsageError, match=r"plan\.json"):
+        read_plan(path)
+
+
+def test_what_was_measured_since_counts_as_done(plan_of, finish, decide, small):
+    plan = plan_of()
+    job = plan.jobs[0]
+    finish(plan, f"{job.measures[0].run}/start-{job.start}/manifest.json")
+    assert as_it_stands(small, plan).totals.jobs_done == 0
+    for measure in job.measures:
+        finish(plan, f"{measure.run}/start-{job.start}/manifest.json")
+    decide(plan, "race-one-long", "fast-n4")
+    now = as_it_stands(small, plan)
+    assert now.totals.jobs_done == 1
+    assert [race.decided for race in now.races] == [False, True]
+
+
+def test_the_account_counts_an_engines_start_once_and_only_what_is_new(plan_of, finish, small):
+    plan = plan_of()
+    job = plan.jobs[0]
+    new, old = "2026-01-01T00:01:00+00:00", "2025-01-01T00:00:00+00:00"
+    for number, measure in enumerate(job.measures):
+        path = f"{measure.run}/start-1/manifest.json"
+        finish(plan, path, manifest(path, 1, new, engine_start=5.0 * (number == 0), warm_up=2.0, measuring=10.0))
+    other = plan.jobs[1]
+    path = f"{other.measures[0].run}/start-{other.start}/manifest.json"
+    finish(plan, path, manifest(path, other.start, old, engine_start=100.0, measuring=100.0))
+    since = 1767225600.0  # 2026-01-01T00:00:00Z
+    total = spent(small, plan, since)
+    assert (total.starting, total.warming_up, total.measuring) == (5.0, 4.0, 20.0)
+    text = account(small, plan, since, since + 58)
+    assert (
+        "Done in 58 s: starting servers 5 s (9%), warming up 4 s (7%), measuring 20 s (34%), the rest 29 s (50%)"
+        in text
+    )
+    assert "Results: results/small/m-test" in text
+    assert "pull request" in text
+
+
+def test_the_account_of_a_demo_names_the_page_to_look_at(plan_of, small):
+    page = small / "build/site/index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("")
+    text = account(small, plan_of(scale="demo"), 0, 1)
+    assert f"Look at:  {page.as_uri()}" in text
+
+
+def test_the_failed_steps_log_is_the_one_written_last(tmp_path):
+    assert failed_log(tmp_path, 0) is None
+    logs = tmp_path / "build/logs/a"
+    logs.mkdir(parents=True)
+    for number, name in enumerate(("first", "second")):
+        (logs / f"{name}.log").write_text(name)
+        os.utime(logs / f"{name}.log", (1000 + number, 1000 + number))
+    assert failed_log(tmp_path, 0) == logs / "second.log"
+    assert failed_log(tmp_path, 2000) is None
+
+
+def test_the_overview_counts_what_is_done_and_names_what_is_next(plan_of, small):
+    text = overview(small, plan_of())
+    assert "race: 0 of 6 server starts measured" in text
+    assert "races decided: 0 of 2" in text
+    assert "no workflow is running" in text
+    assert "next: alpha--q8--engine--plain, start 1" in text
+    flow = Workflow(small, plan_of(), plan_of, lambda *_: None)
+    flow.start()
+    assert "a workflow is running in this folder" in overview(small, plan_of())
+
+
+H100 = Card.model_validate(
+    {
+        "kind": "nvidia",
+        "title": "H100 SXM 80 GB",
+        "count": 2,
+        "variants": [{"title": "SXM", "pci_device_ids": ["2330:10de"]}],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("machine", "state"),
+    [
+        ({"card": "a CPU", "card_count": 1}, "lacks"),
+        ({"card": "H100", "card_count": 2, "pci_device_id": "2330:10DE"}, "good"),
+        ({"card": "H100", "card_count": 1, "pci_device_id": "2330:10de"}, "lacks"),
+        ({"card": "A100", "card_count": 2, "pci_device_id": "20b2:10de"}, "lacks"),
+    ],
+)
+def test_a_card_is_proven_by_its_id_and_number(machine, state):
+    finding = prove_card("h100", H100, machine)
+    assert finding.state == state
+    assert str(machine["card"]) in finding.text
+
+
+def test_too_little_disk_is_lacking(plan_of, small):
+    plan = plan_of()
+    huge = plan.model_copy(update={"totals": plan.totals.model_copy(update={"disk_gb": 1e9})})
+    states = {f.subject: f.state for f in examine(Catalog(small), huge, {"card": "a CPU", "card_count": 1})}
+    assert states["disk"] == "lacks"
+    assert states["card"] == "good"
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (89, "89 s"), (90, "2 min"), (5400, "1.5 h")])
+def test_durations_read_as_people_say_them(seconds, words):
+    assert duration(seconds) == words
+
+
+def test_settings_are_read_as_snakemake_reads_them():
+    assert read_settings(("starts=2", "systems=*", "quality=false", "scale=small")) == {
+        "starts": 2,
+        "systems": "*",
+        "quality": False,
+        "scale": "small",
+    }
+    with pytest.raises(UsageError, match="KEY=VALUE"):
+        read_settings(("starts",))
+
+
+def test_plan_prints_a_table_and_writes_the_plan(small):
+    shown = paribus("plan", "--profile", "small", cwd=small)
+    assert shown.returncode == 0, shown.stderr
+    assert "alpha--q8--engine--fast-n8" in shown.stdout
+    assert json.loads((small / "build/plan.json").read_text())["hardware"] == "small"
+    as_json = paribus("plan", "--profile", "small", "--json", cwd=small)
+    assert json.loads(as_json.stdout)["machine"] == "m-test"
+    unknown = paribus("plan", "--profile", "h999", cwd=small)
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert unknown.stderr == "paribus: there is no hardware profile 'h999'; known: small\n"
+
+
+@pytest.mark.parametrize("what", ["systems", "hardware", "scenarios", "tuning"])
+def test_show_lists_our_catalog(what):
+    shown = paribus("show", what, cwd=OURS)
+    assert shown.returncode == 0
+    words = {"systems": "smollm2-135m--q4-1--llamacpp--plain", "hardware": "cpu", "scenarios": "c16-long"}
+    assert words.get(what, "rac") in shown.stdout
+
+
+def test_data_that_is_not_there_is_said(small):
+    run = paribus("plan", "--profile", "small", cwd=OURS, PARIBUS_DATA="/nowhere/at/all")
+    assert run.returncode == 2
+    assert "no such folder" in run.stderr
