@@ -56,6 +56,13 @@ def test_every_value_lies_on_its_axis_and_order_is_kept(numbers, log):
     assert 2 <= len(found.ticks) <= 12
 
 
+@pytest.mark.parametrize("pair", [(0.0, 0.0), (5.0, 5.0), (1e5, 1e5 - 1e-11), (-3.0, -3.0), (-1e5, -1e5 + 1e-11)])
+def test_values_that_are_all_but_equal_still_have_an_axis(pair):
+    found = axis(list(pair))
+    assert found.low < found.high
+    assert 0 <= found.share(pair[0]) <= 1
+
+
 def test_an_axis_that_does_not_start_at_zero_says_so_and_a_log_axis_too():
     assert axis([80, 90]).note == "the axis does not start at zero"
     assert axis([8, 90]).note == ""

@@ -41,9 +41,10 @@ def axis(values: Sequence[float], *, log: bool = False, ticks: int = 4) -> Axis:
 
 
 def _linear_axis(low: float, high: float, ticks: int) -> Axis:
-    if 0 <= low < 0.5 * high or low == high >= 0:
+    same = math.isclose(low, high, rel_tol=1e-9)
+    if low >= 0 and (low < 0.5 * high or same):
         low = 0.0
-    if low == high:
+    if low == high or (same and low < 0):
         low, high = low - 1, high + 1
     step = _step((high - low) / ticks)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)

@@ -181,7 +181,7 @@ def gaps(run: Run) -> list[str]:
         withheld = [(speed.decode_speed.value, "Decode speed: under 90% of the answers came in two or more arrivals.")]
         if (run.requests or 1) > 1:
             withheld.append((speed.throughput.value, "Throughput: no steady window."))
-        withheld.append((speed.energy_j, "Energy: no counter could be read."))
+        withheld.append((speed.energy_j, f"Energy: {speed.energy_missing or 'no counter could be read'}."))
         said += [text for value, text in withheld if value is None]
     conditions = run.summary.conditions
     other: tuple[str, ...] = QUALITY_ONLY if speed is not None else SPEED_ONLY
