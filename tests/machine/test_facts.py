@@ -21,7 +21,7 @@ class Library:
     """A stand-in for pynvml that plays given cards; what a card lacks raises, as NVML does."""
 
     NVMLError = Fault
-    NVML_CLOCK_SM, NVML_TEMPERATURE_GPU = 1, 0
+    NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 1, 2, 0
 
     def __init__(self, *cards):
         self.cards = cards
@@ -120,7 +120,10 @@ def test_a_sample_adds_up_energy_and_keeps_the_worst_of_the_rest():
     assert Nvml(Library(H100, hot)).sample() == {
         "energy_j": 10_000.0,
         "power_w": 480.0,
+        "power_average_w": 480.0,
+        "power_limit_w": 600.0,
         "clock_mhz": 1500.0,
+        "memory_clock_mhz": 1500.0,
         "temperature_c": 83.0,
         "throttle_bits": 4.0,
     }

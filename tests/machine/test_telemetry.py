@@ -43,7 +43,7 @@ class TestLoad:
         assert (load.busy_share, load.stolen_share, load.own_share) == pytest.approx((2 / 20, 2 / 20, 8 / 20))
 
     def test_edges_between_two_readings_are_interpolated(self):
-        rows = [row(0, energy_j=0.0), row(1, energy_j=100.0), row(2, energy_j=300.0)]
+        rows = [row(0, package_j=0.0), row(1, package_j=100.0), row(2, package_j=300.0)]
         assert load_of(rows, SECOND // 2, 3 * SECOND // 2).energy_j == pytest.approx(50 + 100)
 
     def test_energy_scope_is_the_board_before_the_package(self):

@@ -171,3 +171,31 @@ def test_files_that_are_not_rows_are_refused_in_one_sentence(tmp_path):
     pq.write_table(pa.table({"index": [1]}), other)
     with pytest.raises(UsageError, match="lacks the columns"):
         read_rows(other)
+
+
+def test_energy_is_told_a_thousand_standard_tokens_and_an_answer():
+    _, summary = start(6, energy_j=48.0, energy_scope="board")
+    assert (summary.energy_j, summary.energy_scope, summary.energy_missing) == (48.0, "board", None)
+    assert summary.energy_per_1k_standard_tokens_j == pytest.approx(48 / 0.24)
+    assert summary.energy_per_answer_j == pytest.approx(8)
+    assert summary.energy_per_checked_answer_j is None, "no prompt of these has a check"
+
+
+def test_without_energy_there_are_no_figures_and_a_reason():
+    _, summary = start(6, energy_missing="the energy counter went back")
+    assert summary.energy_missing == "the energy counter went back"
+    assert summary.energy_per_1k_standard_tokens_j is summary.energy_per_answer_j is summary.energy_j is None
+    assert start(6)[1].energy_missing == "nobody read an energy counter"
+
+
+def test_energy_of_a_run_is_that_of_all_its_starts_in_one_scope():
+    board, also = (StartPart(*start(6, energy_j=joules, energy_scope="board")) for joules in (48.0, 96.0))
+    run = pool([board, also])
+    assert (run.energy_j, run.energy_scope, run.energy_missing) == (144.0, "board", None)
+    assert run.energy_per_answer_j == pytest.approx(12)
+    package = StartPart(*start(6, energy_j=10.0, energy_scope="package"))
+    mixed = pool([board, package])
+    assert (mixed.energy_j, mixed.energy_per_answer_j, mixed.energy_scope) == (None, None, None)
+    assert mixed.energy_missing == "the starts have different scopes: board, package"
+    none = pool([board, StartPart(*start(6, energy_missing="the energy counter went back"))])
+    assert (none.energy_j, none.energy_missing) == (None, "the energy counter went back")

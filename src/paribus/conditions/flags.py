@@ -51,8 +51,8 @@ FLAGS = _table(
     FlagKind(
         "throttled",
         "invalid",
-        "SM clock under 95% of the window's median for over 5% of it, with a reason bit other than idle "
-        "(power cap alone: note)",
+        "SM clock under 95% of the window's usual one (90th percentile) for over 5% of it, with a reason bit "
+        "other than idle (power cap alone: note)",
         "The card was throttled: {detail}.",
     ),
     FlagKind("late", "warning", "p99 lateness over 1% of the median e2e", "Requests left late: {detail}."),

@@ -1,5 +1,6 @@
 """The machine: its facts and label, locks, process trees, telemetry, and files that are whole or not there."""
 
+from paribus.machine.energy import Energy
 from paribus.machine.facts import memory_gb, observe_machine
 from paribus.machine.files import disk_faults, write_atomic, write_json
 from paribus.machine.label import machine_label
@@ -12,6 +13,7 @@ from paribus.machine.scrub import Owner, scrub, scrub_value
 from paribus.machine.telemetry import Telemetry
 
 __all__ = [
+    "Energy",
     "Load",
     "Lock",
     "Owner",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -11,19 +10,37 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paribus.machine.energy import energy_of, value_at
 from paribus.machine.files import write_atomic
 from paribus.machine.nvml import IDLE_REASONS, POWER_CAP, REASONS
 
 Row = dict[str, Any]
 
-_CUMULATIVE = ("cpu_total_s", "cpu_idle_s", "cpu_stolen_s", "cpu_own_s", "energy_j", "package_j")
-_MOMENTARY = ("power_w", "clock_mhz", "temperature_c", "throttle_bits")
+_CUMULATIVE = ("cpu_total_s", "cpu_idle_s", "cpu_stolen_s", "cpu_own_s", "energy_j", "package_j", "soc_j")
+_MOMENTARY = (
+    "power_w",
+    "clock_mhz",
+    "temperature_c",
+    "throttle_bits",
+    "power_average_w",
+    "power_limit_w",
+    "memory_clock_mhz",
+    "memory_used_gb",
+    "utilisation",
+)
+USUAL = 0.9
+"""The clock that a window is held against is the one that a tenth of its samples pass: a median would be the
+throttled clock itself, once a card is throttled for more than half of the window."""
+SLOW = 0.95
 
-_FIELDS: list[tuple[str, pa.DataType]] = [("t_ns", pa.int64())]
+_TIMES = ("t_ns", "card_ns")
+
+_FIELDS: list[tuple[str, pa.DataType]] = [(name, pa.int64()) for name in _TIMES]
 _FIELDS += [(name, pa.float64()) for name in (*_CUMULATIVE, *_MOMENTARY)]
 
 SCHEMA = pa.schema(_FIELDS)
-"""Columns of `telemetry.parquet`; `*_s` and `*_j` are cumulative since the first row, null where not read."""
+"""Columns of `telemetry.parquet`; `*_s` and `*_j` are cumulative since the first row, null where not read.
+`t_ns` is when the row was made, `card_ns` when the card's driver was asked for the row's card columns."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +48,9 @@ class Load:
     """Shares of 1 over the window, None where nothing was read.
 
     `busy_share`: CPU time of others (neither ours, idle nor stolen); `stolen_share`: taken by the hypervisor;
-    `own_share`: ours. `throttled_share`: samples with the SM clock under 95% of the window's median and a reason
-    other than idle. `energy_j` from the counter, `power_integral_j` from polled power; `energy_scope`: board, package.
+    `own_share`: ours. `throttled_share`: samples with the SM clock under 95% of the window's usual one (90th
+    percentile) and a reason other than idle. `energy_j` from the counter, `power_integral_j` from polled power;
+    `energy_scope`: board, soc, package; `energy_missing`: why there is no energy.
     """
 
     samples: int
@@ -45,6 +63,7 @@ class Load:
     energy_j: float | None = None
     power_integral_j: float | None = None
     energy_scope: str | None = None
+    energy_missing: str = ""
     temperature_max_c: float | None = None
     clock_median_mhz: float | None = None
 
@@ -63,7 +82,7 @@ def load_of(rows: list[Row], since_ns: int, until_ns: int) -> Load:
             "own_share": _share(parts["own"], total),
         }
     throttled, reasons, cap_only = _throttled(inside)
-    board, package = (grown(rows, name, since_ns, until_ns) for name in ("energy_j", "package_j"))
+    energy = energy_of(rows, since_ns, until_ns)
     temperatures = [row["temperature_c"] for row in inside if row.get("temperature_c") is not None]
     clocks = [row["clock_mhz"] for row in inside if row.get("clock_mhz") is not None]
     return Load(
@@ -74,9 +93,10 @@ def load_of(rows: list[Row], since_ns: int, until_ns: int) -> Load:
         throttled_share=throttled,
         throttle_reasons=reasons,
         power_cap_only=cap_only,
-        energy_j=board if board is not None else package,
-        power_integral_j=_integral(inside),
-        energy_scope="board" if board is not None else "package" if package is not None else None,
+        energy_j=energy.joules,
+        power_integral_j=energy.integral_j,
+        energy_scope=energy.scope,
+        energy_missing=energy.missing,
         temperature_max_c=max(temperatures, default=None),
         clock_median_mhz=median(clocks) if clocks else None,
     )
@@ -92,23 +112,15 @@ def grown(rows: list[Row], column: str, since_ns: int, until_ns: int) -> float |
     known = [(row["t_ns"], row[column]) for row in rows if row.get(column) is not None]
     if len(known) < 2 or until_ns <= since_ns:
         return None
-    return _at(known, until_ns) - _at(known, since_ns)
-
-
-def _at(known: list[tuple[int, float]], t_ns: int) -> float:
-    if t_ns <= known[0][0]:
-        return float(known[0][1])
-    for (t0, v0), (t1, v1) in pairwise(known):
-        if t0 <= t_ns <= t1:
-            return float(v0 + (v1 - v0) * (t_ns - t0) / (t1 - t0)) if t1 > t0 else float(v1)
-    return float(known[-1][1])
+    return value_at(known, until_ns) - value_at(known, since_ns)
 
 
 def _throttled(rows: list[Row]) -> tuple[float | None, tuple[str, ...], bool]:
     clocked = [row for row in rows if row.get("clock_mhz") is not None]
     if not clocked:
         return None, (), False
-    floor = 0.95 * median(row["clock_mhz"] for row in clocked)
+    clocks = sorted(float(row["clock_mhz"]) for row in clocked)
+    floor = SLOW * clocks[int(USUAL * (len(clocks) - 1))]
     slow = [
         int(row.get("throttle_bits") or 0) & ~IDLE_REASONS
         for row in clocked
@@ -121,14 +133,6 @@ def _throttled(rows: list[Row]) -> tuple[float | None, tuple[str, ...], bool]:
     return len(slow) / len(clocked), names, bits == POWER_CAP
 
 
-def _integral(rows: list[Row]) -> float | None:
-    """Trapezoids under polled power, in joules."""
-    known = [(row["t_ns"], row["power_w"]) for row in rows if row.get("power_w") is not None]
-    if len(known) < 2:
-        return None
-    return float(sum((t1 - t0) / 1e9 * (w0 + w1) / 2 for (t0, w0), (t1, w1) in pairwise(known)))
-
-
 def write_telemetry(path: Path, rows: list[Row], zero_ns: int) -> None:
     """`telemetry.parquet`: time counts from `zero_ns`, cumulative columns from their first value (zstd)."""
     first: dict[str, float] = {}
@@ -137,7 +141,8 @@ def write_telemetry(path: Path, rows: list[Row], zero_ns: int) -> None:
             if row.get(name) is not None:
                 first.setdefault(name, row[name])
     told = [
-        {name: _told(name, row.get(name), first) for name in SCHEMA.names} | {"t_ns": row["t_ns"] - zero_ns}
+        {name: _told(name, row.get(name), first) for name in SCHEMA.names}
+        | {name: row[name] - zero_ns for name in _TIMES if row.get(name) is not None}
         for row in rows
     ]
     sink = pa.BufferOutputStream()

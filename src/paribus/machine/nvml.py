@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from functools import reduce
+from operator import or_
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -35,8 +37,27 @@ class Nvml:
         self._nvml = library
         library.nvmlInit()
         count = int(library.nvmlDeviceGetCount())
-        handles = [library.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
-        self.devices = [handles[i] for i in visible_devices(count, [self._uuid(h) for h in handles])]
+        # A card that fell off the bus is counted and can't be opened.
+        found = [self._ask(lambda i=index: library.nvmlDeviceGetHandleByIndex(i)) for index in range(count)]  # type: ignore[misc]
+        uuids = [self._uuid(handle) if handle is not None else "" for handle in found]
+        slices = self._slices(found)
+        uuids += [uuid for uuid, _, _ in slices]
+        cards: list[tuple[Any, Any]] = [(handle, None) for handle in found] + [(card, part) for _, card, part in slices]
+        self._cards = [cards[i] for i in visible_devices(count, uuids) if cards[i][0] is not None]
+        self.devices = [card for card, _ in self._cards]
+
+    def _slices(self, cards: list[Any]) -> list[tuple[str, Any, Any]]:
+        """(id, card, slice) of every MIG slice: `CUDA_VISIBLE_DEVICES` names them by their ids."""
+        n, found = self._nvml, []
+        for card in (c for c in cards if c is not None and self._mig(c)):
+            for index in range(self._ask(lambda c=card: n.nvmlDeviceGetMaxMigDeviceCount(c)) or 0):  # type: ignore[misc]
+                part = self._ask(lambda c=card, i=index: n.nvmlDeviceGetMigDeviceHandleByIndex(c, i))  # type: ignore[misc]
+                if part is not None:
+                    found.append((self._uuid(part), card, part))
+        return found
+
+    def _mig(self, handle: Any) -> bool:
+        return bool(self._ask(lambda: self._nvml.nvmlDeviceGetMigMode(handle)[0]))
 
     def _uuid(self, handle: Any) -> str:
         return _text(self._ask(lambda: self._nvml.nvmlDeviceGetUUID(handle)) or "")
@@ -49,7 +70,7 @@ class Nvml:
 
     def facts(self) -> dict[str, Any]:
         """Observed conditions of the cards; those of the first card where they agree, joined where they don't."""
-        cards = [self._card(handle) for handle in self.devices]
+        cards = [self._card(handle, part) for handle, part in self._cards]
         names = sorted({card.get("card", "unknown") for card in cards})
         first = cards[0] if cards else {}
         driver = self._ask(self._nvml.nvmlSystemGetDriverVersion)
@@ -60,15 +81,17 @@ class Nvml:
             "driver": _text(driver) if driver is not None else None,
         }
 
-    def _card(self, handle: Any) -> dict[str, Any]:
+    def _card(self, handle: Any, part: Any) -> dict[str, Any]:
+        """A card, or of a MIG slice its own name and memory, and the rest of the card that it is a part of."""
         n = self._nvml
-        memory = self._ask(lambda: n.nvmlDeviceGetMemoryInfo(handle).total)
+        seen = handle if part is None else part
+        memory = self._ask(lambda: n.nvmlDeviceGetMemoryInfo(seen).total)
         limit = self._ask(lambda: n.nvmlDeviceGetPowerManagementLimit(handle))
         default = self._ask(lambda: n.nvmlDeviceGetPowerManagementDefaultLimit(handle))
         pci = self._ask(lambda: n.nvmlDeviceGetPciInfo(handle).pciDeviceId)
         ecc = self._ask(lambda: n.nvmlDeviceGetEccMode(handle)[0])
         mig = self._ask(lambda: n.nvmlDeviceGetMigMode(handle)[0])
-        name = self._ask(lambda: n.nvmlDeviceGetName(handle))
+        name = self._ask(lambda: n.nvmlDeviceGetName(seen))
         found: dict[str, Any] = {
             "card": _text(name) if name is not None else "unknown",
             "card_memory_gb": round(memory / 1e9, 1) if memory is not None else None,
@@ -76,6 +99,7 @@ class Nvml:
             "power_default_w": default / 1000 if default is not None else None,
             "clock_state": self._clock_state(handle),
             "pci_device_id": f"{pci >> 16:04x}:{pci & 0xFFFF:04x}" if pci is not None else None,
+            "pcie": self._pcie(handle),
             "ecc": bool(ecc) if ecc is not None else None,
             "mig": bool(mig) if mig is not None else None,
             # CUDA cores, 64 or 128 an SM: NVML doesn't tell the number of SMs itself.
@@ -83,6 +107,13 @@ class Nvml:
             "temperature_c": self._ask(lambda: n.nvmlDeviceGetTemperature(handle, n.NVML_TEMPERATURE_GPU)),
         }
         return {key: value for key, value in found.items() if value is not None}
+
+    def _pcie(self, handle: Any) -> str | None:
+        n = self._nvml
+        generation = self._ask(lambda: n.nvmlDeviceGetMaxPcieLinkGeneration(handle))
+        width = self._ask(lambda: n.nvmlDeviceGetCurrPcieLinkWidth(handle))
+        # The present generation falls while a card rests; the most that card and slot can is what counts.
+        return f"generation {generation}, {width} lanes" if generation is not None and width is not None else None
 
     def _clock_state(self, handle: Any) -> str | None:
         n = self._nvml
@@ -93,26 +124,36 @@ class Nvml:
         return "default" if now == default else f"applications clock {now} MHz (default {default} MHz)"
 
     def sample(self) -> dict[str, float]:
-        """One reading over all cards: energy and power added up, lowest SM clock, hottest card, all reason bits."""
+        """One reading over all cards: energy, power and memory added up, lowest clocks, hottest card, all reason bits.
+
+        Energy and power of a card in MIG mode are the whole board's, other slices included: they are left out.
+        """
         n = self._nvml
-        energies, powers, clocks, temperatures, reasons = [], [], [], [], 0
-        for handle in self.devices:
-            energies.append(self._ask(lambda h=handle: n.nvmlDeviceGetTotalEnergyConsumption(h)))  # type: ignore[misc]
-            powers.append(self._power(handle))
-            clocks.append(self._ask(lambda h=handle: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM)))  # type: ignore[misc]
-            temperatures.append(
-                self._ask(lambda h=handle: n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU))  # type: ignore[misc]
-            )
-            bits = self._ask(lambda h=handle: n.nvmlDeviceGetCurrentClocksThrottleReasons(h))  # type: ignore[misc]
-            reasons |= int(bits or 0)
+        whole = [handle for handle in self.devices if not self._mig(handle)]
+        shared = len(whole) < len(self.devices)
+        clock = self._each(lambda h: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM))
+        memory_clock = self._each(lambda h: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_MEM))
+        temperature = self._each(lambda h: n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU))
+        reasons = [int(bits) for bits in self._each(n.nvmlDeviceGetCurrentClocksThrottleReasons) if bits is not None]
+        utilisation = self._each(lambda h: n.nvmlDeviceGetUtilizationRates(h).gpu)
+        averages = self._each(n.nvmlDeviceGetPowerUsage)
         values = {
-            "energy_j": _sum(energies, 1e-3),
-            "power_w": _sum(powers, 1e-3),
-            "clock_mhz": float(min(c for c in clocks if c is not None)) if _any(clocks) else None,
-            "temperature_c": float(max(t for t in temperatures if t is not None)) if _any(temperatures) else None,
-            "throttle_bits": float(reasons),
+            "energy_j": None if shared else _sum(self._each(n.nvmlDeviceGetTotalEnergyConsumption), 1e-3),
+            "power_w": None if shared else _sum([self._power(handle) for handle in self.devices], 1e-3),
+            "power_average_w": None if shared else _sum(averages, 1e-3),
+            "power_limit_w": _sum(self._each(n.nvmlDeviceGetPowerManagementLimit), 1e-3),
+            "clock_mhz": min((float(c) for c in clock if c is not None), default=None),
+            "memory_clock_mhz": min((float(c) for c in memory_clock if c is not None), default=None),
+            "memory_used_gb": _sum(self._each(lambda h: n.nvmlDeviceGetMemoryInfo(h).used), 1e-9),
+            "utilisation": max((u / 100 for u in utilisation if u is not None), default=None),
+            "temperature_c": max((float(t) for t in temperature if t is not None), default=None),
+            "throttle_bits": float(reduce(or_, reasons)) if reasons else None,
         }
         return {key: value for key, value in values.items() if value is not None}
+
+    def _each(self, call: Callable[[Any], T]) -> list[T | None]:
+        """A reading of every card, None where one doesn't tell."""
+        return [self._ask(lambda h=handle: call(h)) for handle in self.devices]  # type: ignore[misc]
 
     def _power(self, handle: Any) -> float | None:
         """Instantaneous power in mW: since GA100 the plain reading is an average over a second."""
@@ -124,15 +165,12 @@ class Nvml:
 
     def lock_names(self) -> list[str]:
         """Names of the cards' locks: a hash of each card's id, which itself is told to nobody."""
-        return [f"gpu-{hashlib.sha256(self._uuid(handle).encode()).hexdigest()[:8]}" for handle in self.devices]
+        names = (f"gpu-{hashlib.sha256(self._uuid(handle).encode()).hexdigest()[:8]}" for handle in self.devices)
+        return list(dict.fromkeys(names))  # two slices of one card share its lock
 
 
 def _text(value: str | bytes) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
-
-
-def _any(values: list[Any]) -> bool:
-    return any(value is not None for value in values)
 
 
 def _sum(values: list[Any], factor: float) -> float | None:

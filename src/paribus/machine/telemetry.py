@@ -84,9 +84,18 @@ class Telemetry:
             with contextlib.suppress(ValueError):
                 self._rows.append(json.loads(line))
 
-    def load(self, since_ns: int, until_ns: int) -> Load:
-        """What the readings say about a window (monotonic nanoseconds)."""
+    def load(self, since_ns: int, until_ns: int, patience_s: float = 1.0) -> Load:
+        """What the readings say about a window (monotonic nanoseconds). Waits for the first one after it, a second at
+        most, so that the file tells the same as these."""
+        end = time.monotonic() + patience_s
+        while self._process is not None and time.monotonic() < end and not self._beyond(until_ns):
+            time.sleep(0.02)
         return load_of(self.rows(), since_ns, until_ns)
+
+    def _beyond(self, until_ns: int) -> bool:
+        rows = self.rows()
+        # Without a single reading there is nothing to wait for.
+        return not rows or rows[-1]["t_ns"] >= until_ns
 
     def busy_share(self, since_ns: int, until_ns: int) -> float | None:
         """Others' share of the machine's CPU time over a window, stolen time included."""

@@ -67,6 +67,7 @@ def around_from(manifest: Manifest, summary: SpeedSummary, scenario: Scenario, s
         cpu_share=summary.client.cpu_share,
         energy_j=summary.energy_j,
         energy_scope=summary.energy_scope,
+        energy_missing=summary.energy_missing,
         facts=facts,
     )
 

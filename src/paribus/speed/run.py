@@ -11,8 +11,8 @@ from typing import Any
 from paribus.catalog import KINDS, Catalog, PlannedMeasure, PromptLine, Scale, Scenario, System
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError, start_number
 from paribus.engines import Session, StartRecord
+from paribus.machine import Energy, write_atomic
 from paribus.machine import Load as MachineLoad
-from paribus.machine import write_atomic
 from paribus.speed.flags import Facts
 from paribus.speed.measure import Load, Measured, Watch, measure
 from paribus.speed.metrics.tokens import Tokenizer
@@ -25,7 +25,7 @@ from paribus.wire import Outcome, Spool, run, standard_tokens, write_outcomes
 
 PATIENCE_S = 600.0
 """Idle timeout of planned measures: their servers are watched, so that only a stalled request has to be waited out."""
-THROTTLED = ENERGY_APART = 0.05
+THROTTLED = 0.05
 NONCE = "PARIBUS_NONCE"
 """Environment variable: a nonce that the maintainers asked for goes into every unique line."""
 
@@ -167,8 +167,8 @@ def with_machine(around: Around, load: MachineLoad | None) -> Around:
         return around
     busy = None if load.busy_share is None else min(1.0, load.busy_share + (load.stolen_share or 0.0))
     slow = load.throttled_share is not None and load.throttled_share > THROTTLED
-    counted, integral = load.energy_j, load.power_integral_j
-    apart = bool(counted and integral and abs(counted / integral - 1) > ENERGY_APART)
+    energy = Energy(load.energy_j, integral_j=load.power_integral_j, missing=load.energy_missing)
+    apart = f"counter {energy.joules:.0f} J, power integral {energy.integral_j:.0f} J" if energy.apart else ""
     facts = replace(
         around.facts,
         busy_share=busy,
@@ -178,11 +178,15 @@ def with_machine(around: Around, load: MachineLoad | None) -> Around:
             else ""
         ),
         throttled_severity="note" if load.power_cap_only else "invalid",
-        energy_disagrees=f"counter {counted:.0f} J, power integral {integral:.0f} J" if apart else "",
+        energy_disagrees=apart,
     )
-    whole = counted is not None and counted > 0 and not apart
+    whole = bool(energy.joules) and not apart
     return replace(
-        around, facts=facts, energy_j=counted if whole else None, energy_scope=load.energy_scope if whole else None
+        around,
+        facts=facts,
+        energy_j=energy.joules if whole else None,
+        energy_scope=load.energy_scope if whole else None,
+        energy_missing=None if whole else energy.missing or apart or None,
     )
 
 
@@ -227,4 +231,5 @@ def observed(rows: Iterable[Row], summary: SpeedSummary, load: Load) -> dict[str
         "cached_tokens": sum(row.cached_tokens or 0 for row in counted),
         "sampling_accepted": sorted(load.sampling),
         "tokens_method": summary.tokens_method,
+        "energy_scope": summary.energy_scope,
     }

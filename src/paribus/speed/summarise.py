@@ -14,6 +14,7 @@ from paribus.speed.metrics.acceptance import acceptance
 from paribus.speed.metrics.answer_time import answer_time
 from paribus.speed.metrics.decode_speed import decode_speed
 from paribus.speed.metrics.e2e import e2e
+from paribus.speed.metrics.energy import energy
 from paribus.speed.metrics.output_speed import output_speed, output_speed_standard, speed_of
 from paribus.speed.metrics.reader_wait import reader_wait
 from paribus.speed.metrics.stall import stall
@@ -53,6 +54,7 @@ class Around:
     cpu_share: float | None = None
     energy_j: float | None = None
     energy_scope: str | None = None
+    energy_missing: str | None = None
     facts: Facts = field(default_factory=lambda: Facts(rows=()))
 
 
@@ -85,12 +87,38 @@ def summarise(traces: Sequence[Trace], around: Around) -> tuple[list[Row], Speed
             "tokens_at_method": _one_word({t.count.after_method for t in measured if t.ok}),
             "stall_ms": gaps,
             "acceptance": acceptance(around.counters),
-            "energy_j": around.energy_j,
-            "energy_scope": around.energy_scope,
+            **_energy(rows, around.energy_j, around.energy_scope, around.energy_missing),
             "client": ClientLoad(lag_ms_p99=around.facts.lag_ms_p99, cpu_share=around.cpu_share),
             "flags": judge(facts),
         }
     )
+
+
+def _energy(
+    rows: Sequence[Row], joules: float | None, scope: str | None, missing: str | None
+) -> dict[str, float | str | None]:
+    """The fields of energy. Over all rows, soak included: the counter ran then too."""
+    found = energy(rows, joules)
+    return {
+        "energy_j": joules,
+        "energy_scope": scope,
+        "energy_missing": None if joules is not None else missing or "nobody read an energy counter",
+        "energy_per_1k_standard_tokens_j": found.per_1k_standard_tokens,
+        "energy_per_answer_j": found.per_answer,
+        "energy_per_checked_answer_j": found.per_checked_answer,
+    }
+
+
+def _pooled_energy(starts: Sequence[StartPart]) -> dict[str, float | str | None]:
+    """Energy of a run: of all its starts, in one scope, or none."""
+    parts = [start.summary for start in starts]
+    joules = _sum([part.energy_j for part in parts])
+    scopes = {part.energy_scope for part in parts if part.energy_scope}
+    missing = next((part.energy_missing for part in parts if part.energy_missing), None)
+    if len(scopes) > 1:
+        joules, missing = None, f"the starts have different scopes: {', '.join(sorted(scopes))}"
+    rows = [row for start in starts for row in start.rows]
+    return _energy(rows, joules, scopes.pop() if joules is not None else None, missing)
 
 
 def _facts(
@@ -268,8 +296,7 @@ def pool(starts: Sequence[StartPart], *, cpu: bool = False, headline: bool = Tru
             "tokens_at_method": _one_word({p.tokens_at_method for p in parts if p.tokens_at_method}),
             "stall_ms": _pooled_stall([p.stall_ms for p in parts]),
             "acceptance": _pooled_acceptance([p.acceptance for p in parts]),
-            "energy_j": _sum([p.energy_j for p in parts]),
-            "energy_scope": _one_word({p.energy_scope for p in parts if p.energy_scope}),
+            **_pooled_energy(starts),
             "client": ClientLoad(
                 lag_ms_p99=max((p.client.lag_ms_p99 for p in parts if p.client.lag_ms_p99 is not None), default=None),
                 cpu_share=max((p.client.cpu_share for p in parts if p.client.cpu_share is not None), default=None),

@@ -159,6 +159,12 @@ class SpeedSummary(_Part):
     acceptance: Acceptance | None = None
     energy_j: float | None = None
     energy_scope: str | None = None
+    """Whose energy it is: board, soc or package. Never compared across scopes."""
+    energy_missing: str | None = None
+    """Why there is no energy figure; null where there is one."""
+    energy_per_1k_standard_tokens_j: float | None = None
+    energy_per_answer_j: float | None = None
+    energy_per_checked_answer_j: float | None = None
     kinds: dict[str, KindSummary] = {}
     client: ClientLoad
     flags: list[Flag]
