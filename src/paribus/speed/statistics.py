@@ -20,7 +20,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special  # not scipy.stats: importing that takes a second of every command
 
 Array = npt.NDArray[np.float64]
 Basis = Literal["starts and prompts", "prompts", "kinds", "starts", "batches", "none"]
@@ -62,7 +62,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 @lru_cache(maxsize=512)
 def _t_over_normal(freedom: float) -> float:
     tail = (1 + LEVEL) / 2
-    return float(stats.t.ppf(tail, freedom)) / float(stats.norm.ppf(tail))
+    return float(special.stdtrit(freedom, tail)) / float(special.ndtri(tail))
 
 
 def resampled(rng: np.random.Generator, units: int, draws: int = DRAWS) -> Array:
@@ -122,7 +122,11 @@ def _t(values: Sequence[float], basis: Basis) -> Estimate:
     centre = math.fsum(values) / len(values)
     if len(values) < 2:
         return Estimate(centre, None, None, "none")
-    half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    half = (
+        float(special.stdtrit(len(values) - 1, (1 + LEVEL) / 2))
+        * float(np.std(values, ddof=1))
+        / math.sqrt(len(values))
+    )
     return Estimate(centre, centre - half, centre + half, basis)
 
 
@@ -148,7 +152,7 @@ def ratio_of_starts(left: Sequence[float], right: Sequence[float]) -> Estimate:
     if va + vb == 0:
         return Estimate(math.exp(centre), math.exp(centre), math.exp(centre), "starts")
     freedom = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1))
-    half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(va + vb)
+    half = float(special.stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(va + vb)
     return Estimate(math.exp(centre), math.exp(centre - half), math.exp(centre + half), "starts")
 
 
