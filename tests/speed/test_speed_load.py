@@ -12,7 +12,10 @@ from speed_making import make_outcome, stream
 
 from paribus.catalog import SetPrompt
 from paribus.speed.load import LoadRequest, WindowPlan, poisson, run_closed_loop, run_open_loop, run_window
+from paribus.speed.measure import admitted, engine_load, in_window
+from paribus.speed.metrics.throughput import Window
 from paribus.speed.order import balanced, cycles, unique_line
+from paribus.speed.summary import EngineLoad
 from paribus.speed.warm_up import WarmUp, caps, difference, warm_up
 
 SECOND = 10**9
@@ -230,3 +233,21 @@ def test_why_a_warm_up_is_not_settled_is_said():
     assert "differ by 50.0%" in WarmUp((1.0, 2.0), False, ()).unsettled
     assert "two are needed" in WarmUp((1.0,), False, ()).unsettled
     assert difference([0, 0]) == 1.0
+
+
+def gauges(*values):
+    return [(i * SECOND, {"running": float(r), "waiting": float(w)}) for i, (r, w) in enumerate(values)]
+
+
+def test_gauges_count_inside_the_window_only():
+    readings = gauges((0, 16), (14, 2), (15, 1), (16, 0), (2, 0))
+    seen = in_window(readings, Window(SECOND, 3 * SECOND))
+    assert engine_load(seen) == EngineLoad(readings=3, running_mean=15.0, waiting_mean=1.0)
+    assert admitted(seen) == 14
+    assert in_window(readings, None) == []
+
+
+def test_an_engine_without_gauges_says_nothing():
+    assert engine_load([{}, {}]) is None
+    assert admitted([{}, {}, {}]) is None
+    assert admitted([{"running": 1.0}] * 2) is None, "two readings are no percentile"

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paribus.conditions import CheckFailed, EnvironmentFault
-from paribus.wire import MILESTONES, Outcome, Spool, read_answer, read_lite, read_outcomes, write_lite, write_outcomes
-from paribus.wire import lite as lite_module
+from paribus.wire import Outcome, Spool, read_outcomes, write_outcomes
 from paribus.wire.records import SCHEMA
 from scripted import DONE, content, finish, usage, words
 
@@ -89,12 +88,10 @@ def test_the_same_rows_give_the_same_bytes_in_whatever_order(tmp_path: Path) -> 
     with Spool() as spool:
         for row in reversed(rows):
             spool.add(row)
-        for write in (write_outcomes, write_lite):
-            write(tmp_path / "a", rows)
-            write(tmp_path / "b", iter(rows[60:] + rows[:60]))
-            write(tmp_path / "c", spool)
-            files = {(tmp_path / name).read_bytes() for name in "abc"}
-            assert len(files) == 1
+        write_outcomes(tmp_path / "a", rows)
+        write_outcomes(tmp_path / "b", iter(rows[60:] + rows[:60]))
+        write_outcomes(tmp_path / "c", spool)
+    assert len({(tmp_path / name).read_bytes() for name in "abc"}) == 1
 
 
 def test_it_is_zstd_with_small_differences(tmp_path: Path) -> None:
@@ -153,39 +150,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(CheckFailed, match="columns"):
         read_outcomes(path)
     with pytest.raises(CheckFailed):
-        read_lite(path)
-    with pytest.raises(CheckFailed):
         read_outcomes(tmp_path / "missing")
-
-
-def test_the_lite_file_keeps_what_the_bodies_said(tmp_path: Path) -> None:
-    rows = [stream(i, 400) for i in range(4)]
-    rows.append(replace(stream(4, 10), error="timeout_idle"))
-    rows.append(replace(stream(5), status=503, error="http_503", body=b"", reads=()))
-    write_lite(tmp_path / "lite", rows)
-    for row, lite in zip(rows, read_lite(tmp_path / "lite"), strict=True):
-        answer = read_answer(row)
-        assert (lite.index, lite.prompt_id, lite.error) == (row.index, row.prompt_id, answer.error)
-        assert (lite.ttft_ns, lite.ttfa_ns, lite.e2e_ns) == (answer.ttft_ns, answer.ttfa_ns, answer.e2e_ns)
-        assert lite.pieces == len(answer.pieces)
-        assert lite.arrivals_us == tuple(piece.t_ns // 1000 for piece in answer.pieces)
-        assert lite.bytes == len(answer.text.encode())
-        assert lite.standard_tokens == len(answer.pieces), "each scripted piece is one standard token"
-        for k, t_ns in zip(MILESTONES, lite.time_to_k_ns, strict=True):
-            assert t_ns == (answer.pieces[k - 1].t_ns if k <= len(answer.pieces) else None)
-    lite = read_lite(tmp_path / "lite")[0]
-    assert (lite.tokens, lite.prompt_tokens, lite.finish_reason, lite.done) == (400, 16, "stop", True)
-
-
-def test_the_lite_file_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [stream(i, 400) for i in range(20)]
-    write_lite(tmp_path / "whole", rows)
-    assert (tmp_path / "whole").stat().st_size < 200_000 * 20 * 400 / lite_module.ARRIVALS_KEPT
-    monkeypatch.setattr(lite_module, "ARRIVALS_KEPT", 100)
-    write_lite(tmp_path / "lite", rows)
-    kept = read_lite(tmp_path / "lite")
-    assert {row.arrivals_us for row in kept} == {None}
-    assert all(row.time_to_k_ns[2] for row in kept), "times to k stay, whatever is left out"
 
 
 def test_memory_does_not_grow_with_the_requests(tmp_path: Path) -> None:

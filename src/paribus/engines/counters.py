@@ -29,6 +29,8 @@ VLLM: dict[str, str] = {
     "vllm:spec_decode_num_accepted_tokens_total": "accepted_tokens",
     "vllm:generation_tokens_total": "generated_tokens",
     "vllm:prompt_tokens_total": "prompt_tokens",
+    "vllm:prompt_tokens_cached_total": "cached_prompt_tokens",
+    "vllm:prefix_cache_hits_total": "cached_prompt_tokens",
     "vllm:num_requests_running": "running",
     "vllm:num_requests_waiting": "waiting",
     "vllm:diffusion_num_denoising_steps_total": "denoising_steps",
@@ -36,9 +38,22 @@ VLLM: dict[str, str] = {
     "vllm:diffusion_num_committed_tokens_total": "committed_tokens",
     "vllm:diffusion_num_committed_tokens": "committed_tokens",
 }
-"""vLLM; its client library adds `_total` to counters."""
+"""vLLM (<https://docs.vllm.ai/en/stable/usage/metrics/>); its client library adds `_total` to counters. Where two names
+stand for one of ours, the first that is there counts: older versions tell cached prompt tokens as hits only."""
 
-KNOWN = LLAMACPP | VLLM
+SGLANG: dict[str, str] = {
+    "sglang:spec_verify_calls_total": "drafts",
+    "sglang:generation_tokens_total": "generated_tokens",
+    "sglang:prompt_tokens_total": "prompt_tokens",
+    "sglang:cached_tokens_total": "cached_prompt_tokens",
+    "sglang:num_running_reqs": "running",
+    "sglang:num_queue_reqs": "waiting",
+}
+"""SGLang with `--enable-metrics` (<https://docs.sglang.io/references/production_metrics.html>). Its acceptance length
+is a gauge over its last few steps (`sglang:spec_accept_length`), no counter: it says nothing about a window, and isn't
+read."""
+
+KNOWN = LLAMACPP | VLLM | SGLANG
 
 
 def parse_metrics(text: str) -> dict[str, float]:
@@ -59,11 +74,11 @@ def parse_metrics(text: str) -> dict[str, float]:
 
 def named(text: str, names: Mapping[str, str], wanted: tuple[str, ...]) -> dict[str, float]:
     """The `wanted` ones of our names, read from a page with a table from the engine's names to ours."""
+    there = parse_metrics(text)
     found: dict[str, float] = {}
-    for theirs, value in parse_metrics(text).items():
-        ours = names.get(theirs)
-        if ours in wanted:
-            found[ours] = value
+    for theirs, ours in names.items():
+        if theirs in there and ours in wanted:
+            found.setdefault(ours, there[theirs])
     return found
 
 

@@ -64,6 +64,7 @@ def around_from(manifest: Manifest, summary: SpeedSummary, scenario: Scenario, s
         concurrency=scenario.requests,
         window=Window(*summary.window_ns) if summary.window_ns else None,
         counters=manifest.counters,
+        engine=summary.engine,
         cpu_share=summary.client.cpu_share,
         energy_j=summary.energy_j,
         energy_scope=summary.energy_scope,

@@ -25,6 +25,7 @@ from paribus.speed.load import (
 from paribus.speed.metrics.throughput import Window
 from paribus.speed.order import cycles, unique_line
 from paribus.speed.statistics import percentile
+from paribus.speed.summary import EngineLoad
 from paribus.speed.warm_up import WarmUp, warm_up
 from paribus.wire import Client, Endpoint, Lag, LagMeter, Outcome, Spool, payload
 
@@ -109,6 +110,8 @@ class Measured:
     lag: Lag
     epoch_ns: int
     """Zero of all times, on this machine's monotonic clock."""
+    engine: EngineLoad | None = None
+    """What the engine's gauges said in the window."""
 
 
 async def measure(endpoint: Endpoint, load: Load, spool: Spool, watch: Watch | None = None) -> Measured:
@@ -133,7 +136,8 @@ async def measure(endpoint: Endpoint, load: Load, spool: Spool, watch: Watch | N
             async with _polling(client, watch, load.concurrency) as readings:
                 window, short = await _run(client, load, keep, spool, watch.stop)
         lag = meter.read()
-        return Measured(warm, window, short, _admitted(readings, window), lag, client.epoch_ns)
+        seen = in_window(readings, window)
+        return Measured(warm, window, short, admitted(seen), lag, client.epoch_ns, engine_load(seen))
 
 
 async def _warm_up(client: Client, load: Load, watch: Watch) -> WarmUp | None:
@@ -186,12 +190,13 @@ def _short(window: Window | None, inside: int) -> str:
     return f"{window.seconds:.1f} s with {inside} completions"
 
 
-Readings = list[tuple[int, float]]
+Readings = list[tuple[int, Mapping[str, float]]]
+"""When the engine was asked (ns since the load's start) and what it has: `running`, `waiting`."""
 
 
 @asynccontextmanager
 async def _polling(client: Client, watch: Watch, concurrency: int) -> AsyncIterator[Readings]:
-    """Read the engine's gauge of running requests each second, beside the load, in a thread of its own."""
+    """Read the engine's gauges each second, beside the load, in a thread of its own."""
     readings: Readings = []
     gauges = watch.gauges
     if gauges is None or concurrency < 2:
@@ -202,9 +207,7 @@ async def _polling(client: Client, watch: Watch, concurrency: int) -> AsyncItera
         while True:
             await asyncio.sleep(POLL_S)
             asked = client.now_ns()
-            running = (await asyncio.to_thread(gauges)).get("running")
-            if running is not None:
-                readings.append((asked, running))
+            readings.append((asked, await asyncio.to_thread(gauges)))
 
     task = asyncio.create_task(poll())
     try:
@@ -215,10 +218,27 @@ async def _polling(client: Client, watch: Watch, concurrency: int) -> AsyncItera
             await task
 
 
-def _admitted(readings: Readings, window: Window | None) -> int | None:
-    """10th percentile of the running gauge in the window; None with fewer than three readings."""
+def in_window(readings: Readings, window: Window | None) -> list[Mapping[str, float]]:
+    """What the gauges said inside the window; nothing without one."""
     if window is None:
+        return []
+    return [told for t, told in readings if window.start_ns <= t <= window.end_ns]
+
+
+def admitted(seen: Sequence[Mapping[str, float]]) -> int | None:
+    """10th percentile of the running gauge; None with fewer than three readings."""
+    running = [told["running"] for told in seen if "running" in told]
+    tenth = percentile(running, 0.1)
+    return round(tenth) if tenth is not None and len(running) >= ENOUGH_READINGS else None
+
+
+def engine_load(seen: Sequence[Mapping[str, float]]) -> EngineLoad | None:
+    """Means of the gauges; None where the engine has none."""
+    running, waiting = ([told[name] for told in seen if name in told] for name in ("running", "waiting"))
+    if not running and not waiting:
         return None
-    inside = [value for t, value in readings if window.start_ns <= t <= window.end_ns]
-    tenth = percentile(inside, 0.1)
-    return round(tenth) if tenth is not None and len(inside) >= ENOUGH_READINGS else None
+    return EngineLoad(
+        readings=max(len(running), len(waiting)),
+        running_mean=sum(running) / len(running) if running else None,
+        waiting_mean=sum(waiting) / len(waiting) if waiting else None,
+    )

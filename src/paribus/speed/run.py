@@ -147,6 +147,7 @@ def around_of(
         concurrency=scenario.requests,
         window=measured.window,
         counters=counters,
+        engine=measured.engine,
         cpu_share=measured.lag.cpu_share,
         facts=facts,
     )

@@ -29,6 +29,7 @@ from paribus.speed.summary import (
     Acceptance,
     ClientLoad,
     Decode,
+    EngineLoad,
     Interval,
     KindSummary,
     RequestCounts,
@@ -51,6 +52,7 @@ class Around:
     concurrency: int
     window: Window | None = None
     counters: Mapping[str, float] = field(default_factory=dict)
+    engine: EngineLoad | None = None
     cpu_share: float | None = None
     energy_j: float | None = None
     energy_scope: str | None = None
@@ -87,6 +89,7 @@ def summarise(traces: Sequence[Trace], around: Around) -> tuple[list[Row], Speed
             "tokens_at_method": _one_word({t.count.after_method for t in measured if t.ok}),
             "stall_ms": gaps,
             "acceptance": acceptance(around.counters),
+            "engine": around.engine,
             **_energy(rows, around.energy_j, around.energy_scope, around.energy_missing),
             "client": ClientLoad(lag_ms_p99=around.facts.lag_ms_p99, cpu_share=around.cpu_share),
             "flags": judge(facts),
@@ -296,6 +299,7 @@ def pool(starts: Sequence[StartPart], *, cpu: bool = False, headline: bool = Tru
             "tokens_at_method": _one_word({p.tokens_at_method for p in parts if p.tokens_at_method}),
             "stall_ms": _pooled_stall([p.stall_ms for p in parts]),
             "acceptance": _pooled_acceptance([p.acceptance for p in parts]),
+            "engine": _pooled_engine([p.engine for p in parts]),
             **_pooled_energy(starts),
             "client": ClientLoad(
                 lag_ms_p99=max((p.client.lag_ms_p99 for p in parts if p.client.lag_ms_p99 is not None), default=None),
@@ -347,6 +351,17 @@ def _pooled_acceptance(starts: Sequence[Acceptance | None]) -> Acceptance | None
         acceptance_length=_mean([s.acceptance_length for s in known]),
         tokens_per_pass=_mean([s.tokens_per_pass for s in known]),
         counted_tokens=_sum([s.counted_tokens for s in known]),
+    )
+
+
+def _pooled_engine(starts: Sequence[EngineLoad | None]) -> EngineLoad | None:
+    known = [s for s in starts if s is not None]
+    if not known:
+        return None
+    return EngineLoad(
+        readings=min(s.readings for s in known),
+        running_mean=_mean([s.running_mean for s in known]),
+        waiting_mean=_mean([s.waiting_mean for s in known]),
     )
 
 

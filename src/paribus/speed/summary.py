@@ -105,6 +105,14 @@ class Acceptance(_Part):
     counted_tokens: float | None
 
 
+class EngineLoad(_Part):
+    """The engine's own gauges, asked each second of the window: requests being answered, requests that wait."""
+
+    readings: int
+    running_mean: float | None
+    waiting_mean: float | None
+
+
 class KindSummary(_Part):
     """One kind of text: what the speed-up is made of. `time_to_k_ms` keyed by k."""
 
@@ -157,6 +165,8 @@ class SpeedSummary(_Part):
     """How tokens after each piece were counted: usage, tokenizer, characters or mixed."""
     stall_ms: Stall
     acceptance: Acceptance | None = None
+    engine: EngineLoad | None = None
+    """Null at one request, and where the engine has no gauges."""
     energy_j: float | None = None
     energy_scope: str | None = None
     """Whose energy it is: board, soc or package. Never compared across scopes."""

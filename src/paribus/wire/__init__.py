@@ -3,7 +3,6 @@
 from paribus.wire.answer import Answer, Piece, Usage
 from paribus.wire.client import Client
 from paribus.wire.exchange import Address, Api, Endpoint, Outcome
-from paribus.wire.lite import MILESTONES, LiteRow, lite_row, read_lite, write_lite
 from paribus.wire.loop import Lag, LagMeter, run
 from paribus.wire.openai import read_answer
 from paribus.wire.payload import payload
@@ -12,7 +11,6 @@ from paribus.wire.spool import Spool
 from paribus.wire.tokens import standard_token_ends, standard_tokens, standard_tokens_after, utf8_bytes
 
 __all__ = [
-    "MILESTONES",
     "Address",
     "Answer",
     "Api",
@@ -20,22 +18,18 @@ __all__ = [
     "Endpoint",
     "Lag",
     "LagMeter",
-    "LiteRow",
     "Outcome",
     "Piece",
     "Spool",
     "Usage",
     "iter_outcomes",
-    "lite_row",
     "payload",
     "read_answer",
-    "read_lite",
     "read_outcomes",
     "run",
     "standard_token_ends",
     "standard_tokens",
     "standard_tokens_after",
     "utf8_bytes",
-    "write_lite",
     "write_outcomes",
 ]
