@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from collections.abc import Iterator
 
 import psutil
 import pytest
@@ -18,12 +19,14 @@ GONE_WITHIN_S = 20.0
 
 
 @pytest.fixture(scope="module")
-def clone(tmp_path_factory) -> RealClone:
+def clone(tmp_path_factory) -> Iterator[RealClone]:
     """A clone whose engine and weights are there, so that interruptions meet measuring, not fetching."""
     made = RealClone(tmp_path_factory.mktemp("interrupted") / "clone")
     fetched = made.call("snakemake", "--profile", "hardware/cpu", "fetch", "--config", "scale=tiny", *NARROW)
     assert fetched.returncode == 0, fetched.stdout
-    return made
+    yield made
+    for process in made.processes():  # only where a test failed
+        process.kill()
 
 
 def everything_is_gone(clone: RealClone) -> bool:
@@ -74,10 +77,10 @@ def test_kills_at_random_moments_then_a_run_that_completes(clone):
         elif what == "workflow ctrl-c":
             os.killpg(workflow.pid, signal.SIGINT)
         elif what == "workflow term":
-            workflow.terminate()
+            os.killpg(workflow.pid, signal.SIGTERM)  # as a service manager does: the workflow and its jobs
         elif job.is_running():
             job.kill()
-        workflow.wait(timeout=120)
+        workflow.wait(timeout=240)
         assert everything_is_gone(clone), (what, [p.cmdline() for p in clone.processes()])
         assert half_written(clone) == [], what
         for path, content in finished.items():

@@ -14,7 +14,7 @@ from paribus.cli._account import account, failed_log, spent
 from paribus.cli._options import read_settings
 from paribus.cli._planning import announcement, as_it_stands, duration, read_plan, write_plan
 from paribus.cli.doctor import examine, prove_card
-from paribus.cli.status import overview
+from paribus.cli.status import failure, overview
 from paribus.conditions import UsageError
 
 OURS = Path(__file__).resolve().parents[2]
@@ -110,8 +110,26 @@ def test_the_failed_steps_log_is_the_one_written_last(tmp_path):
     for number, name in enumerate(("first", "second")):
         (logs / f"{name}.log").write_text(name)
         os.utime(logs / f"{name}.log", (1000 + number, 1000 + number))
+    (logs / "third.engine.log").write_text("an engine's own log is not the step's")
     assert failed_log(tmp_path, 0) == logs / "second.log"
     assert failed_log(tmp_path, 2000) is None
+
+
+def test_a_failure_shows_the_commands_sentence_and_the_end_of_the_log(tmp_path):
+    log = tmp_path / "build/logs/x.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("starting\nparibus: the engine ended while loading:\n" + "".join(f"  | {n}\n" for n in range(40)))
+    text = failure(tmp_path, 0)
+    assert "paribus: the engine ended while loading:" in text
+    assert "| 39" in text
+    assert "| 20" not in text
+    assert "starting" not in text
+    log.write_text("one\ntwo\n")
+    assert "  one\n  two\n" in failure(tmp_path, 0)
+    log.write_text("")
+    assert "the log is empty" in failure(tmp_path, 0)
+    log.unlink()
+    assert "before a step began" in failure(tmp_path, 0)
 
 
 def test_the_overview_counts_what_is_done_and_names_what_is_next(plan_of, small):

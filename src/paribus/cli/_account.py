@@ -83,7 +83,10 @@ def _next(plan: Plan) -> str:
 
 
 def failed_log(root: Path, since: float) -> Path | None:
-    """The log that was written last since `since`: a failed step's, as one step runs at a time."""
-    logs = [(path.stat().st_mtime, path) for path in (root / "build" / "logs").rglob("*.log")]
-    recent = [entry for entry in logs if entry[0] >= since]
+    """The log that was written last since `since`: a failed step's, as one step runs at a time.
+
+    Engines' own logs don't count: the step's log holds what matters of them.
+    """
+    logs = [path for path in (root / "build" / "logs").rglob("*.log") if not path.name.endswith(".engine.log")]
+    recent = [(path.stat().st_mtime, path) for path in logs if path.stat().st_mtime >= since]
     return max(recent)[1] if recent else None

@@ -37,7 +37,7 @@ def command(profile: str | None, settings: tuple[str, ...], closing: bool, faile
     if closing:
         click.echo(account(root, read_plan(root / PLAN_FILE), since, time.time()))
     elif failed:
-        click.echo(_failure(root, since), err=True)
+        click.echo(failure(root, since), err=True)
     else:
         click.echo(overview(root, _plan(root, profile, settings)))
 
@@ -68,14 +68,24 @@ def overview(root: Path, plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _failure(root: Path, since: float) -> str:
+def failure(root: Path, since: float) -> str:
+    """What went wrong, in the failed step's own words, and what to type next."""
     log = failed_log(root, since)
     if log is None:
         return "Stopped before a step began. What is measured is kept: the same command continues."
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
-    shown = "\n".join(f"  {line}" for line in lines) or "  (the log is empty)"
+    shown = "\n".join(f"  {line}" for line in _heart(log)) or "  (the log is empty)"
     return (
         f"Stopped. The last step's log ends with:\n{shown}\n"
         f"All of it: {log.relative_to(root)}\n"
         "What is measured is kept: the same command continues."
     )
+
+
+def _heart(log: Path) -> list[str]:
+    """What a log says about a failure: from the command's own sentence on, else its last lines."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    said = [number for number, line in enumerate(lines) if line.startswith("paribus: ")]
+    if not said:
+        return lines[-LAST_LINES:]
+    rest = lines[said[-1] + 1 :]
+    return [lines[said[-1]], *rest[-LAST_LINES:]]
