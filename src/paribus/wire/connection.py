@@ -23,6 +23,8 @@ _FRESH_NS = 30_000_000_000
 _IDLE_NS = 4_000_000_000
 """The same after an exchange: servers drop idle connections (many after 5 s), and a request that meets that moment
 would fail for no fault of the engine's."""
+_STALE_NS = 250_000_000
+"""A kept connection that is gone within this, without a byte, was closed before the request came."""
 _KEPT = re.compile(r"timeout=(\d{1,6})")
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
@@ -39,6 +41,7 @@ class Connection(asyncio.Protocol):
         self.usable = False
         self.use_before_ns = 0
         """When this connection is too old for another request (monotonic clock)."""
+        self._exchanges = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -53,6 +56,7 @@ class Connection(asyncio.Protocol):
         self._head_done = False
         self._complete = False
         self._last_ns = 0
+        self._spoke = False
         self.headers: dict[str, str] = {}
         self.status = 0
         self.error: str | None = None
@@ -61,9 +65,20 @@ class Connection(asyncio.Protocol):
 
     # What the client calls.
 
+    @property
+    def was_stale(self) -> bool:
+        """Whether the last exchange met a kept connection that its server was closing: gone at once, without a byte.
+
+        Servers close kept connections when they like, so this race can't be avoided, only recognised (RFC 9112,
+        section 9.3.1 lets a client send again when it knows that the request was not acted on).
+        """
+        gone_at_once = self.ended_ns - self.sent_ns < _STALE_NS
+        return self.error == "reset" and not self._spoke and self._exchanges > 1 and gone_at_once
+
     def exchange(self, request: bytes, idle_timeout_s: float, total_timeout_s: float) -> asyncio.Future[None]:
         """Write a request. The future is done (never failed) when the exchange ended; then read the record."""
         self._begin()
+        self._exchanges += 1
         self._idle_ns, self._total_ns = int(idle_timeout_s * 1e9), int(total_timeout_s * 1e9)
         self._done = self._loop.create_future()
         self._timer = self._loop.call_later(min(idle_timeout_s, total_timeout_s), self._check_timeouts)
@@ -119,6 +134,7 @@ class Connection(asyncio.Protocol):
             self.close()  # a server that speaks unasked
             return
         self._last_ns = now
+        self._spoke = True
         before = self._size
         try:
             self._parser.feed_data(data)
