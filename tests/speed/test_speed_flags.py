@@ -21,6 +21,12 @@ def rows(bad, n: int, of: int) -> Facts:
     return Facts(rows=[bad] * n + [GOOD] * (of - n))
 
 
+def drifting(times: float, of: int = 30) -> Facts:
+    """Answers of which the first third takes so many times as long."""
+    took = [round(10**9 * (times if i < of // 3 else 1)) for i in range(of)]
+    return Facts([make_row(index=i, e2e_ns=ns) for i, ns in enumerate(took)])
+
+
 SAME = [("a", "x"), ("b", "x"), ("c", "x"), ("d", "y")]
 MISMATCH = UsageCheck(256, 40, "tokenizer", True, True)
 
@@ -60,6 +66,10 @@ TABLE = [
     ("admits", Facts([GOOD], concurrency=16, admitted=15), Facts([GOOD], concurrency=16, admitted=14), "invalid"),
     ("admits", Facts([GOOD], concurrency=16), Facts([GOOD], concurrency=16, admitted=1), "invalid"),
     ("not_stationary", Facts([GOOD]), Facts([GOOD], warm_up="blocks differ by 9%"), "warning"),
+    ("drift", drifting(1.49), drifting(1.51), "warning"),
+    ("drift", drifting(1 / 1.49), drifting(1 / 1.51), "warning"),
+    ("drift", drifting(3, of=23), drifting(3, of=24), "warning"),
+    ("fewer_at_once", Facts([GOOD], seen=128, asked=128), Facts([GOOD], seen=100, asked=128), "invalid"),
     ("short_window", Facts([GOOD]), Facts([GOOD], window_short="3 s"), "warning"),
     ("preliminary", Facts([GOOD]), Facts([GOOD], preliminary_scale="demo"), "note"),
     ("sampling_left_out", Facts([GOOD]), Facts([GOOD], left_out=["top_k"]), "note"),

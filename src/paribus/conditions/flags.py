@@ -103,6 +103,19 @@ FLAGS = _table(
         "The warm-up had not settled: {detail}.",
     ),
     FlagKind(
+        "drift",
+        "warning",
+        "the first third of the answers took over 1.5 times as long a token as the last third, or under 1/1.5 "
+        "(medians, 24 answers at least)",
+        "Speed changed while it was measured: {detail}.",
+    ),
+    FlagKind(
+        "fewer_at_once",
+        "invalid",
+        "fewer requests were under way at once than asked",
+        "Fewer requests under way at once than asked: {detail}.",
+    ),
+    FlagKind(
         "short_window",
         "warning",
         "the window is shorter than the scale asks for or holds fewer completions",

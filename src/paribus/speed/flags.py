@@ -31,6 +31,10 @@ class Facts:
     lag_ms_p99: float | None = None
     stall_ms_p50: float | None = None
     admitted: int | None = None
+    seen: int | None = None
+    """The most requests that were under way at once, soak included."""
+    asked: int = 1
+    """As many could have been: the requests at once, or all there were."""
     usage: UsageCheck | None = None
     counted_tokens: float | None = None
     """The engine's own count of generated tokens over the counted requests."""
@@ -55,6 +59,7 @@ class Facts:
 Rule = Callable[[Facts], Flag | None]
 
 FAILED, LOOPS, CAPPED, BUSY = 0.01, 0.02, 0.05, 0.05
+DRIFT, ENOUGH = 1.5, 8
 WAKING_MS = 0.1
 """Lag that waking any process costs. Beside gaps of a few milliseconds it passes 1% and moves no figure."""
 
@@ -174,6 +179,31 @@ def not_stationary(facts: Facts) -> Flag | None:
     return flag("not_stationary", facts.warm_up) if facts.warm_up else None
 
 
+def drift(facts: Facts) -> Flag | None:
+    """The first and the last third of the answers differ by more than 1.5 times in their time a token (medians).
+
+    A warm-up whose first two blocks are equally slow passes for settled; what it missed shows here.
+    """
+    rows = [r for r in sorted(facts.rows, key=lambda r: r.index) if r.ok and r.e2e_ns and r.standard_tokens]
+    third = len(rows) // 3
+    if third < ENOUGH:
+        return None
+    first, last = (
+        percentile([row.e2e_ns / row.standard_tokens / 1e6 for row in part if row.e2e_ns], 0.5)
+        for part in (rows[:third], rows[-third:])
+    )
+    if first is None or last is None or 1 / DRIFT <= first / last <= DRIFT:
+        return None
+    return flag("drift", f"{first:.2f} ms a token in the first third of the answers, {last:.2f} ms in the last")
+
+
+def fewer_at_once(facts: Facts) -> Flag | None:
+    """The client never had as many requests under way as it was asked to."""
+    if facts.seen is None or facts.seen >= facts.asked:
+        return None
+    return flag("fewer_at_once", f"{facts.seen} of {facts.asked}")
+
+
 def short_window(facts: Facts) -> Flag | None:
     """The window is shorter than the scale asks for, or holds fewer completions."""
     return flag("short_window", facts.window_short) if facts.window_short else None
@@ -236,6 +266,8 @@ START_RULES: tuple[Rule, ...] = (
     client_bound,
     admits,
     not_stationary,
+    drift,
+    fewer_at_once,
     short_window,
     preliminary,
     sampling_left_out,

@@ -74,7 +74,7 @@ def summarise(traces: Sequence[Trace], around: Around) -> tuple[list[Row], Speed
     wall = wall_of(rows)
     speeds = _window_speeds(load, around.window, wall)
     gaps = stall([t.at_ns for t in measured if t.ok])
-    facts = _facts(load, measured, counted, gaps, around)
+    facts = _facts(load, measured, rows, gaps, around)
     base = _from_rows([counted], cpu=around.facts.cpu)
     return rows, base.model_copy(
         update={
@@ -124,17 +124,18 @@ def _pooled_energy(starts: Sequence[StartPart]) -> dict[str, float | str | None]
     return _energy(rows, joules, scopes.pop() if joules is not None else None, missing)
 
 
-def _facts(
-    load: Sequence[Trace], measured: Sequence[Trace], counted: Sequence[Row], gaps: Stall, around: Around
-) -> Facts:
+def _facts(load: Sequence[Trace], measured: Sequence[Trace], rows: Sequence[Row], gaps: Stall, around: Around) -> Facts:
     whole = [t for t in measured if t.ok]
     counts = [(t.count, int(t.standard[-1]), t.finish_reason in ("stop", "tool_calls")) for t in whole]
+    seen = concurrency_seen(rows)
     everything = len(load) == len(measured) and all(t.ok for t in load)
     return replace(
         around.facts,
-        rows=counted,
+        rows=[row for row in rows if row.counted],
         concurrency=around.concurrency,
         stall_ms_p50=gaps.p50,
+        seen=seen,
+        asked=min(around.concurrency, len(rows)),
         usage=check_usage(counts),
         # Counters run over the soak and over broken requests too: comparable only where there were none.
         counted_tokens=around.counters.get("generated_tokens") if everything else None,
