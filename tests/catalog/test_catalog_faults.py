@@ -81,7 +81,7 @@ def test_names_that_are_not_there_come_with_those_that_are() -> None:
     refused(lambda: catalog.scenario("c2-long"), "c2-long", "c1-long, c1-short")
     refused(lambda: catalog.hardware("h200-mini"), "h200-mini", "cpu")
     refused(lambda: catalog.hardware("../cpu"), "hardware profile")
-    refused(lambda: catalog.prompt_set("../own-v0"), "prompt set")
+    refused(lambda: catalog.prompt_set("../own-v1"), "prompt set")
     refused(lambda: catalog.prompt_set("own-v99"), "own-v99.jsonl")
     refused(lambda: catalog.system("smollm2-135m--q8--llamacpp--plain"), "near it: smollm2-135m--q4-1")
 

@@ -1,7 +1,9 @@
-"""The statistics of our own prompts that their card prints. Run it to see the table and the hash."""
+"""The statistics of our own prompts that their card holds. Run it to put them in anew."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -9,6 +11,10 @@ import numpy as np
 
 from paribus.catalog import KINDS, Catalog, SetPrompt, prompts_hash
 from paribus.wire import standard_tokens
+
+SET = "own-v1"
+CARD = Path(__file__).parents[2] / "tasks/speed/prompts/CARD.md"
+_PART = re.compile(r"(?<=<!-- statistics -->\n).*?(?=<!-- end of statistics -->)", re.DOTALL)
 
 
 def user_text(prompt: SetPrompt) -> str:
@@ -18,6 +24,26 @@ def user_text(prompt: SetPrompt) -> str:
 def prompt_tokens(prompt: SetPrompt) -> int:
     """Standard tokens of all messages, without the template around them."""
     return sum(standard_tokens(str(m["content"])) for m in prompt.messages or [])
+
+
+def statistics(prompts: Sequence[SetPrompt]) -> str:
+    """What the card says in numbers: the hash, the table, checks and languages, in Markdown."""
+    checks = Counter(p.check.kind for p in prompts if p.check)
+    languages = Counter(p.language for p in prompts)
+    told = [
+        f"Hash of the set (12 hex digits over the canonical prompts, sorted by id): `{prompts_hash(prompts)}`.",
+        statistics_table(prompts),
+        f"{checks.total()} of {len(prompts)} prompts have a check: "
+        + ", ".join(f"{n} `{kind}`" for kind, n in sorted(checks.items(), key=lambda item: (-item[1], item[0])))
+        + ".",
+        "Languages: " + ", ".join(f"`{name}` {n}" for name, n in sorted(languages.items())) + ".",
+    ]
+    return "\n\n".join(told) + "\n"
+
+
+def card_with(card: str, told: str) -> str:
+    """The card with these statistics in the place of its own."""
+    return _PART.sub(lambda _: told, card)
 
 
 def statistics_table(prompts: Sequence[SetPrompt]) -> str:
@@ -42,6 +68,6 @@ def _cells(prompts: Iterable[SetPrompt]) -> str:
 
 
 if __name__ == "__main__":
-    everything = Catalog(Path(__file__).parents[2]).prompt_set("own-v0")
-    print(statistics_table(everything))
-    print(prompts_hash(everything))
+    told = statistics(Catalog(CARD.parents[3]).prompt_set(SET))
+    CARD.write_text(card_with(CARD.read_text(encoding="utf-8"), told), encoding="utf-8")
+    print(told)

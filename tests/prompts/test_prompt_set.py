@@ -1,30 +1,26 @@
-"""The gates of our own prompts: balance, split, lengths, no near-duplicates, nothing from elsewhere, valid checks."""
+"""The gates of our own prompts: balance, split, lengths, languages, templates, and a card that tells the truth."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
+import random
 import re
 from collections import Counter, defaultdict
-from itertools import combinations
 from pathlib import Path
 
+import number_prompts
 import pytest
-from prompt_statistics import prompt_tokens, statistics_table, user_text
-from right_answers import RIGHT
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from prompt_statistics import CARD, SET, card_with, prompt_tokens, statistics, user_text
 
-from paribus.catalog import KINDS, Catalog, SetPrompt, prompts_hash
-from paribus.speed.checks import passes, validate
+from paribus.catalog import KINDS, Catalog, SetPrompt
 from paribus.wire import standard_tokens
 
 ROOT = Path(__file__).parents[2]
-SET = "own-v0"
-CARD = ROOT / "tasks/speed/prompts/CARD.md"
-PROMPTS = Catalog(ROOT).prompt_set(SET)
-MEASURED, TUNING = 4, 2
-LANGUAGES = {"en", "de-en", "ar-en", "hi-en", "fr-en", "zh-en", "en-ja", "en-es"}
-CHECKED = [p for p in PROMPTS if p.check]
+CATALOG = Catalog(ROOT)
+PROMPTS = CATALOG.prompt_set(SET)
+MEASURED, TUNING = 24, 8
+FOREIGN = {"ar", "de", "es", "fr", "hi", "ja", "zh"}
 
 
 def groups() -> dict[tuple[str, str], list[SetPrompt]]:
@@ -51,14 +47,37 @@ def test_ids_say_kind_length_and_number() -> None:
 
 def test_the_split_is_by_hash_of_the_id_and_never_by_hand() -> None:
     for prompts in groups().values():
-        by_hash = sorted(ids(prompts), key=lambda id: hashlib.sha256(id.encode()).hexdigest())
-        assert {p.id for p in prompts if p.split == "tuning"} == set(by_hash[:TUNING])
+        assert {p.id for p in prompts if p.split == "tuning"} == number_prompts.tuning_ids(ids(prompts))
 
 
 def test_numbers_go_from_the_shortest_prompt_to_the_longest() -> None:
     for prompts in groups().values():
         lengths = [prompt_tokens(p) for p in prompts]
         assert lengths == sorted(lengths)
+
+
+def test_ids_and_split_stay_the_same_however_the_lines_are_ordered() -> None:
+    lines = number_prompts.read_lines(number_prompts.SET)
+    shuffled = random.Random(4).sample(lines, len(lines))
+    again, renamed = number_prompts.numbered(shuffled)
+    assert again == lines
+    assert all(old == new for old, new in renamed.items())
+
+
+def test_every_speed_scenario_of_ours_sends_this_set() -> None:
+    ours = {s.scenario for s in CATALOG.scenarios.values() if s.prompts == SET}
+    assert {"c1-short", "c1-long", "c16-short", "c16-long", "race-c1-long", "race-c16-long"} <= ours
+    assert all(s.prompts == SET for s in CATALOG.scenarios.values() if s.headline or s.race)
+
+
+def test_small_scales_take_the_cheapest_prompts_and_a_larger_scale_keeps_them() -> None:
+    for scenario in (CATALOG.scenario("c1-short"), CATALOG.scenario("c16-long")):
+        chosen = {
+            name: {p.id for p in CATALOG.scenario_prompts(scenario, CATALOG.scale(name))}
+            for name in ("demo", "quick", "full")
+        }
+        assert chosen["demo"] < chosen["quick"] < chosen["full"]
+        assert len(chosen["full"]) == 7 * MEASURED
 
 
 def test_long_inputs_are_1000_to_1500_standard_tokens_and_no_other_prompt_is_as_long() -> None:
@@ -69,13 +88,24 @@ def test_long_inputs_are_1000_to_1500_standard_tokens_and_no_other_prompt_is_as_
             assert prompt_tokens(prompt) < 1000, prompt.id
 
 
-def test_languages_are_labelled_and_translations_are_within_infill() -> None:
-    assert {p.language for p in PROMPTS} == LANGUAGES
-    assert all(p.kind == "infill" for p in PROMPTS if p.language != "en")
+def test_translations_are_within_infill_labelled_by_both_languages_and_cover_seven() -> None:
+    translations = [p for p in PROMPTS if p.language != "en"]
+    assert all(p.kind == "infill" for p in translations)
+    pairs = [tuple(p.language.split("-")) for p in translations]
+    assert all(len(pair) == 2 and pair[0] != pair[1] and set(pair) <= FOREIGN | {"en"} for pair in pairs)
+    for language in FOREIGN:
+        assert any(pair[0] == language for pair in pairs), f"nothing is translated from {language}"
+        assert any(pair[1] == language for pair in pairs), f"nothing is translated to {language}"
 
 
-def test_every_prompt_renders_with_a_plain_chat_template() -> None:
-    """System (at most one, first) and user turns with text only: what ChatML, and every other template, takes."""
+def test_infilling_and_translation_are_both_there_in_both_lengths() -> None:
+    for length in ("short", "long"):
+        languages = [p.language for p in groups()["infill", length]]
+        assert 10 <= languages.count("en") <= 22
+
+
+def test_every_prompt_is_system_and_user_text() -> None:
+    """System (at most one, first) and one user turn with text only: what ChatML, and every other template, takes."""
     for prompt in PROMPTS:
         roles = [m["role"] for m in prompt.messages or []]
         assert roles in (["user"], ["system", "user"]), prompt.id
@@ -84,17 +114,33 @@ def test_every_prompt_renders_with_a_plain_chat_template() -> None:
         assert "<|im_" not in json.dumps(prompt.messages)
 
 
-def shingles(text: str, size: int) -> set[tuple[str, ...]]:
-    words = re.findall(r"\w+", text.casefold())
-    return {tuple(words[i : i + size]) for i in range(len(words) - size + 1)}
+DEFAULT_TEMPLATE = (
+    "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\n"
+    "You are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}"
+    "{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+"""The chat template of the default model of the `cpu` profile, as its weights carry it."""
 
 
-def test_no_two_prompts_are_near_duplicates() -> None:
-    cut = {p.id: shingles(user_text(p), 3) for p in PROMPTS}
-    for a, b in combinations(PROMPTS, 2):
-        one, two = cut[a.id], cut[b.id]
-        if one and two:
-            assert len(one & two) / min(len(one), len(two)) < 0.25, (a.id, b.id)
+def test_every_prompt_renders_through_the_chat_template_of_the_default_model() -> None:
+    template = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(DEFAULT_TEMPLATE)
+    for prompt in PROMPTS:
+        text = template.render(messages=prompt.messages, add_generation_prompt=True)
+        turns = re.findall(r"<\|im_start\|>(\w+)\n(.*?)<\|im_end\|>\n", text, flags=re.DOTALL)
+        assert turns[-len(prompt.messages or []) :] == [(m["role"], m["content"]) for m in prompt.messages or []]
+        assert len(turns) == 2, prompt.id
+        assert text.endswith("<|im_end|>\n<|im_start|>assistant\n")
+
+
+def test_the_template_is_the_one_in_the_default_model_s_weights() -> None:
+    folder = ROOT / "build/weights/smollm2-135m--q4-1"
+    weights = next(folder.glob("*.gguf"), None)
+    if weights is None:
+        pytest.skip("the default model's weights are not there: `paribus fetch weights smollm2-135m--q4-1`")
+    with weights.open("rb") as file:
+        head = file.read(16_000_000)
+    assert DEFAULT_TEMPLATE.encode() in head
 
 
 def test_no_personal_data_and_no_markers_left() -> None:
@@ -103,86 +149,10 @@ def test_no_personal_data_and_no_markers_left() -> None:
     assert not re.findall(r"\+\d{2}[\d ]{7,}", text), "a telephone number"
     assert not re.findall(r"https?://", text), "an address on the web"
     assert "SCHEMA" not in text.replace("JSON SCHEMA", "")
-
-
-def real_texts(folder: Path) -> str:
-    """All text of the evaluation data at hand, as words."""
-    import gzip
-
-    parts = []
-    for path in sorted(folder.rglob("*")):
-        if path.name.endswith((".jsonl", ".json", ".md")):
-            parts.append(path.read_text(encoding="utf-8"))
-        elif path.name.endswith((".jsonl.gz", ".json.gz")):
-            parts.append(gzip.decompress(path.read_bytes()).decode())
-    return "\n".join(parts)
-
-
-def test_no_thirteen_words_in_a_row_are_from_an_evaluation_set() -> None:
-    folder = os.environ.get("PARIBUS_DATA")
-    if not folder:
-        pytest.skip("PARIBUS_DATA is not set: no evaluation data to compare with")
-    own: dict[tuple[str, ...], str] = {}
-    for prompt in PROMPTS:
-        own |= dict.fromkeys(shingles(json.dumps(prompt.messages, ensure_ascii=False), 13), prompt.id)
-    words = re.findall(r"\w+", real_texts(Path(folder)).casefold())
-    assert len(words) > 10_000, "PARIBUS_DATA holds too little text to compare with"
-    found = {own[t] for t in zip(*(words[i:] for i in range(13)), strict=False) if t in own}
-    assert found == set()
-
-
-def test_every_check_is_valid_and_most_prompts_of_the_checkable_kinds_have_one() -> None:
-    for prompt in CHECKED:
-        assert prompt.check is not None
-        validate(prompt.check)
-    share = {kind: sum(p.kind == kind for p in CHECKED) / 12 for kind in KINDS}
-    assert share["json"] == share["tools"] == 1
-    assert share["maths"] >= 0.75
-    assert len(CHECKED) >= 50
-
-
-@pytest.mark.parametrize("prompt", CHECKED, ids=lambda p: p.id)
-def test_a_check_refuses_what_is_no_answer(prompt: SetPrompt) -> None:
-    assert prompt.check is not None
-    for text in ("", "I am sorry, I cannot help with that request.", "{}", "[]", "lorem ipsum dolor " * 200):
-        calls_nothing = prompt.check.kind == "tool_call" and not prompt.check.parameters["calls"]
-        if not (calls_nothing and text[:1].isalpha()):
-            assert not passes(prompt.check, text), text
-    assert prompt.id == "tools-short-01" or not passes(prompt.check, user_text(prompt)), "the prompt passes itself"
-
-
-@pytest.mark.parametrize("id", sorted(RIGHT))
-def test_a_check_accepts_a_right_answer(id: str) -> None:
-    prompt = next(p for p in PROMPTS if p.id == id)
-    assert prompt.check is not None
-    assert passes(prompt.check, RIGHT[id])
-
-
-def test_every_short_prompt_with_a_check_has_a_right_answer_here() -> None:
-    assert {p.id for p in CHECKED if p.length == "short"} <= set(RIGHT)
-
-
-@pytest.mark.parametrize("prompt", [p for p in CHECKED if p.check and p.check.kind == "tool_call"], ids=lambda p: p.id)
-def test_expected_calls_fit_the_tools_that_the_prompt_offers(prompt: SetPrompt) -> None:
-    assert prompt.check is not None
-    assert prompt.messages is not None
-    lines = prompt.messages[0]["content"].splitlines()
-    offered = {
-        t["name"]: t["parameters"] for t in (json.loads(line) for line in lines if line.startswith('{"name": "'))
-    }
-    assert len(offered) >= 2
-    for call in prompt.check.parameters["calls"]:
-        parameters = offered[call["name"]]
-        assert set(call["arguments"]) == set(parameters["required"])
-        for name, value in call["arguments"].items():
-            allowed = parameters["properties"][name].get("enum")
-            assert allowed is None or value in allowed
+    assert not re.findall(r"\b(?:FIXME|TBD|XXX|lorem ipsum)\b", text), "a marker of unfinished text"
 
 
 def test_the_card_tells_the_truth() -> None:
     card = CARD.read_text(encoding="utf-8")
-    assert statistics_table(PROMPTS) in card, "run `python tests/prompts/prompt_statistics.py` and put its table in"
-    assert f"`{prompts_hash(PROMPTS)}`" in card
-    assert f"{len(CHECKED)} of {len(PROMPTS)}" in card
-    for language in LANGUAGES - {"en"}:
-        assert f"`{language}`" in card
+    assert card_with(card, "") != card, "the card has no place for its statistics"
+    assert card_with(card, statistics(PROMPTS)) == card, "run `python tests/prompts/prompt_statistics.py`"

@@ -195,7 +195,7 @@ class World:
             "requests_at_once": requests,
             "scale": scale,
             "cap": 192 if measure.endswith("long") else 64,
-            "prompts": text or "own-v0",
+            "prompts": text or "own-v1",
             "prompts_hash": "0123456789ab",
             "sampling_profile": "served",
             "sampling": {"temperature": 0.2, "top_p": 0.9},

@@ -15,7 +15,7 @@ from paribus.results.run import find_root
 Examples:
   paribus check results/cpu
   paribus check rabc2defgh2
-  paribus check systems/smollm2-135m.yaml tasks/speed/prompts/own-v0.jsonl"""
+  paribus check systems/smollm2-135m.yaml tasks/speed/prompts/own-v1.jsonl"""
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--grade", is_flag=True, help="Run the answers' code again too, in the sandbox.")
