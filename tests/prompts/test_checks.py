@@ -38,6 +38,28 @@ BOOK = {"name": "book", "arguments": {"room": "A1", "people": 4, "why": "plannin
 RING = {"name": "ring", "arguments": {}}
 NO_CALL = check("tool_call", calls=[])
 
+CHECKED_16 = [
+    "So 16 boxes are enough.\n\nCheck: 3 · 18 + 13 · 42 = 600.",
+    "So 16 boxes are enough. Check: 3 · 18 + 13 · 42 = 54 + 546 = 600 ✓",
+    "**16 boxes**, since 3 · 18 + 13 · 42 = 600.",
+    "The answer is 16. Check: 3 · 18 + 13 · 42 = 600.",
+    "The smallest number is 16 (3 · 18 + 13 · 42 = 600).",
+    "3 + 13 = 16\n\n**Verification:**\n\n$3 \\cdot 18 + 13 \\cdot 42 = 600$",
+    "## Check\n3 · 18 + 13 · 42 = 600\n\n16",
+    "To check: 54 + 546 = 600\nSo 16 boxes are the fewest.",
+    "Check: 54 + 546 = 600. With 3 cartons and 13 crates:\n16",
+    "First I thought 23.\nThe answer is 23.\nNo: 7 · 42 more fit.\nThe answer is 16.",
+    "Check: 3 + 13 = 16",
+    "Checkout 1 needs 9 boxes.\nCheckout 2 needs 7, in all 16",
+]
+"""Forms of an answer that checks itself: the last number that is given as the result counts, not that of the check."""
+CHECKED_17 = [
+    "So 17 boxes are enough.\n\nCheck: 4 + 12 = 16",
+    "The answer is 17. Check: 4 + 12 = 16.",
+    "The answer is 16.\nNo: the answer is 17.",
+    "16 crates would do, but then\n\n17",
+    "17 boxes (4 + 12 = 16)",
+]
 RIGHT: list[tuple[Check, str]] = [
     (INTEGER, "42"),
     (INTEGER, "The answer is **42**."),
@@ -48,7 +70,15 @@ RIGHT: list[tuple[Check, str]] = [
     (check("integer", value=-3), "so f'(1) = −3"),
     (check("integer", value=1234567), "Answer: 1,234,567 pesos"),
     (check("integer", value=1200), "It costs 1 200."),
+    (check("integer", value=2000), r"\boxed{2{,}000}"),
+    (check("integer", value=2000), "so it holds 2{,}000 litres"),
+    *((check("integer", value=16), text) for text in CHECKED_16),
     (NUMBER, "3/4"),
+    (check("number", value=1.15), r"$1\frac{3}{20}$"),
+    (check("number", value=1.15), r"The answer is $\frac{23}{20} = 1\,\tfrac{3}{20}$."),
+    (check("number", value=1.15), "1 3/20"),
+    (check("number", value=-2.5), "x = −2½"),
+    (check("number", value=0.5), r"\frac12"),
     (NUMBER, r"\frac{3}{4}"),
     (NUMBER, "The answer is 0.75."),
     (NUMBER, "x = 0.7504"),
@@ -82,6 +112,11 @@ WRONG: list[tuple[Check, str]] = [
     (INTEGER, "The answer is 41, not 42"),
     (INTEGER, r"42 at first, but \boxed{24}"),
     (INTEGER, "I don't know."),
+    (check("integer", value=2), r"\boxed{2{,}000}"),
+    *((check("integer", value=16), text) for text in CHECKED_17),
+    (check("integer", value=600), "The smallest number is 16.\n\nCheck: 3 · 18 + 13 · 42 = 600"),
+    (check("number", value=0.65), r"$1\frac{3}{20}$"),
+    (check("number", value=0.5), "x = 2½"),
     (NUMBER, "0.76"),
     (NUMBER, "4/3"),
     (NUMBER, "3/0"),
@@ -161,6 +196,26 @@ def test_an_integer_is_found_in_every_form(value: int, form: str) -> None:
     assert not passes(check("integer", value=value + 1), form.format(value))
 
 
+@given(
+    st.integers(-999, 999),
+    st.integers(0, 10**6),
+    st.sampled_from(["Check: {}", "(check: 2 · 3 = {})", "**Check**\n{}"]),
+)
+def test_a_check_below_a_result_neither_makes_nor_breaks_it(value: int, other: int, form: str) -> None:
+    told = f"In the end there are {value} left.\n\n" + form.format(f"1 + 1 = {other}")
+    assert passes(check("integer", value=value), told)
+    assert not passes(check("integer", value=value + 1), told)
+
+
+@given(
+    st.integers(0, 500), st.integers(1, 60), st.integers(2, 60), st.sampled_from([r"{}\frac{{{}}}{{{}}}", "{} {}/{}"])
+)
+def test_mixed_numbers_are_read_whole(whole: int, above: int, more: int, form: str) -> None:
+    below = above + more
+    assert passes(check("number", value=whole + above / below), form.format(whole, above, below))
+    assert not passes(check("number", value=whole + above / below + 1), form.format(whole, above, below))
+
+
 @given(st.integers(0, 10**12))
 def test_thousands_may_be_grouped(value: int) -> None:
     assert passes(check("integer", value=value), f"In all {value:,} grains")
@@ -196,6 +251,11 @@ HOSTILE = {
     "equals": "=" * 300_000,
     "equals and blanks": "= " * 150_000,
     "answers": "answer is " * 30_000,
+    "asides": ("1 " * 20 + "(" + "=" * 199) * 1_600,
+    "checks": "check 1\n" * 40_000,
+    "polite checks": "let us " * 40_000,
+    "sentences": "1. A" * 90_000,
+    "mixed numbers": "1 2/3 " * 60_000,
     "boxes": "\\boxed{" * 40_000,
     "fractions": "\\frac{" * 50_000,
     "backticks": "`" * 300_000,

@@ -26,7 +26,8 @@ class GivenAnswer:
 
 
 _MARKS = re.compile(r"[*`$]|\\[,;!]|\\(?:left|right)\b")
-_FRACTION = re.compile(r"\\[dt]?frac\{([^{}]{1,40})\}\{([^{}]{1,40})\}")
+_FRACTION = re.compile(r"(\d?)\s?(?:\\[,;!])?\\[dt]?frac(?:\{([^{}]{1,40})\}\{([^{}]{1,40})\}|(\d)(\d))")
+_VULGAR = re.compile(r"(\d?)\s?([\u00bc-\u00be\u2150-\u215e])")
 _TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\{([^{}]{0,200})\}")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$", re.MULTILINE)
 _ANSWER = re.compile(r"\banswer\b(?:\s+(?:is|are|was))?\s*[:=]?|\bfinal result\b\s*[:=]?", re.IGNORECASE)
@@ -34,10 +35,25 @@ _MINUS = str.maketrans({"\u2212": "-", "\u2013": "-", "\u2011": "-", "\u00a0": "
 
 
 def plain(text: str) -> str:
-    """The text without Markdown and LaTeX marks: fractions as a/b, one kind of minus sign and apostrophe, NFC."""
-    text = unicodedata.normalize("NFC", text).translate(_MINUS)
-    text = _TEXT.sub(r"\1", _FRACTION.sub(r"\1/\2", text))
+    r"""The text without Markdown and LaTeX marks: fractions as a/b, one kind of minus sign and apostrophe, NFC.
+
+    A whole number before a fraction stays apart from it: `1\frac{3}{20}` and `1 3/20` are the same. LaTeX's `{,}` is a
+    comma between digits.
+    """
+    text = unicodedata.normalize("NFC", text).translate(_MINUS).replace("{,}", ",")
+    text = _TEXT.sub(r"\1", _VULGAR.sub(_vulgar, _FRACTION.sub(_latex_fraction, text)))
     return _MARKS.sub("", text)
+
+
+def _latex_fraction(found: re.Match[str]) -> str:
+    whole, above, below, digit_above, digit_below = found.groups()
+    fraction = f"{above or digit_above}/{below or digit_below}"
+    return f"{whole} {fraction}" if whole else fraction
+
+
+def _vulgar(found: re.Match[str]) -> str:
+    fraction = unicodedata.normalize("NFKC", found.group(2)).replace("\u2044", "/")
+    return f"{found.group(1)} {fraction}" if found.group(1) else fraction
 
 
 def folded(text: str) -> str:
