@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import weakref
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -199,3 +201,19 @@ def test_energy_of_a_run_is_that_of_all_its_starts_in_one_scope():
     assert mixed.energy_missing == "the starts have different scopes: board, package"
     none = pool([board, StartPart(*start(6, energy_missing="the energy counter went back"))])
     assert (none.energy_j, none.energy_missing) == (None, "the energy counter went back")
+
+
+def test_traces_are_let_go_as_soon_as_they_are_read():
+    alive: list[weakref.ref] = []
+
+    def one_by_one():
+        for k in range(5):
+            gc.collect()
+            assert sum(ref() is not None for ref in alive) <= 1, "the one before, at most"
+            trace = make_trace(stream([(10.0 * (i + 1), 1) for i in range(40)], seed=k, index=k, prompt_id=f"p{k}"))
+            alive.append(weakref.ref(trace))
+            yield trace
+            del trace
+
+    _, told = summarise(one_by_one(), Around(1))
+    assert told.requests.ok == 5

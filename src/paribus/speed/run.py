@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -193,10 +193,10 @@ def with_machine(around: Around, load: MachineLoad | None) -> Around:
 
 def traces_of(
     outcomes: Iterable[Outcome], prompts: Iterable[PromptLine], tokenizer: Tokenizer | None = None
-) -> list[Trace]:
-    """Read outcomes one after the other; bodies are let go as soon as they are read."""
+) -> Iterator[Trace]:
+    """Read outcomes one after the other; nothing of one is kept when the next is read."""
     known = {line.id: Prompt.of(line) for line in prompts}
-    return [trace(outcome, known, tokenizer) for outcome in outcomes]
+    return (trace(outcome, known, tokenizer) for outcome in outcomes)
 
 
 def finish(

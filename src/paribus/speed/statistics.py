@@ -20,7 +20,6 @@ from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special  # not scipy.stats: importing that takes a second of every command
 
 Array = npt.NDArray[np.float64]
 Basis = Literal["starts and prompts", "prompts", "kinds", "starts", "batches", "none"]
@@ -44,6 +43,14 @@ class Estimate:
     basis: Basis
 
 
+def students(freedom: float, share: float) -> float:
+    """Quantile of Student's t."""
+    # Here, and not scipy.stats: importing that takes a second of every command, this a quarter.
+    from scipy import special
+
+    return float(special.stdtrit(freedom, share))
+
+
 def mean(values: Sequence[float]) -> float | None:
     """Arithmetic mean; None of nothing."""
     return math.fsum(values) / len(values) if len(values) else None
@@ -62,7 +69,9 @@ def geometric_mean(values: Sequence[float]) -> float:
 @lru_cache(maxsize=512)
 def _t_over_normal(freedom: float) -> float:
     tail = (1 + LEVEL) / 2
-    return float(special.stdtrit(freedom, tail)) / float(special.ndtri(tail))
+    from scipy import special
+
+    return students(freedom, tail) / float(special.ndtri(tail))
 
 
 def resampled(rng: np.random.Generator, units: int, draws: int = DRAWS) -> Array:
@@ -122,11 +131,7 @@ def _t(values: Sequence[float], basis: Basis) -> Estimate:
     centre = math.fsum(values) / len(values)
     if len(values) < 2:
         return Estimate(centre, None, None, "none")
-    half = (
-        float(special.stdtrit(len(values) - 1, (1 + LEVEL) / 2))
-        * float(np.std(values, ddof=1))
-        / math.sqrt(len(values))
-    )
+    half = students(len(values) - 1, (1 + LEVEL) / 2) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
     return Estimate(centre, centre - half, centre + half, basis)
 
 
@@ -152,7 +157,7 @@ def ratio_of_starts(left: Sequence[float], right: Sequence[float]) -> Estimate:
     if va + vb == 0:
         return Estimate(math.exp(centre), math.exp(centre), math.exp(centre), "starts")
     freedom = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1))
-    half = float(special.stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(va + vb)
+    half = students(freedom, (1 + LEVEL) / 2) * math.sqrt(va + vb)
     return Estimate(math.exp(centre), math.exp(centre - half), math.exp(centre + half), "starts")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from paribus.speed.derive import row_of
 from paribus.speed.flags import Facts, judge, pooled
@@ -17,10 +18,10 @@ from paribus.speed.metrics.e2e import e2e
 from paribus.speed.metrics.energy import energy
 from paribus.speed.metrics.output_speed import output_speed, output_speed_standard, speed_of
 from paribus.speed.metrics.reader_wait import reader_wait
-from paribus.speed.metrics.stall import stall
-from paribus.speed.metrics.throughput import Window, WindowSpeed, credited, steps, throughput
+from paribus.speed.metrics.stall import gaps_ms, stall_of
+from paribus.speed.metrics.throughput import Gathered, Window, WindowSpeed, steps
 from paribus.speed.metrics.time_to_k import time_to_k
-from paribus.speed.metrics.tokens import check_usage, reasoning, size, standard, tokens
+from paribus.speed.metrics.tokens import TokenCount, check_usage, reasoning, size, standard, tokens
 from paribus.speed.metrics.ttfa import ttfa
 from paribus.speed.metrics.ttft import ttft
 from paribus.speed.rows import Row
@@ -60,21 +61,53 @@ class Around:
     facts: Facts = field(default_factory=lambda: Facts(rows=()))
 
 
-def rows_of(traces: Sequence[Trace]) -> list[Row]:
+def rows_of(traces: Iterable[Trace]) -> list[Row]:
     """Rows of all traces but the warm-up's, by index."""
     return [row_of(t) for t in sorted(traces, key=lambda t: t.index) if t.phase != "warm-up"]
 
 
-def summarise(traces: Sequence[Trace], around: Around) -> tuple[list[Row], SpeedSummary]:
-    """Rows and summary of one start. Soak requests count only in the window and the whole run."""
-    load = [t for t in traces if t.phase != "warm-up"]
-    measured = [t for t in load if t.counted]
-    rows = rows_of(load)
+class _Seen:
+    """What a summary needs of traces beside their rows, taken in one after the other: staircases are let go."""
+
+    def __init__(self, window: Window | None) -> None:
+        self.rows: list[Row] = []
+        self.speeds = {name: Gathered(window) for name in ("standard", "native", "size")}
+        self.gaps: list[npt.NDArray[np.float64]] = []
+        self.counts: list[tuple[TokenCount, int, bool]] = []
+        self.digests: list[tuple[str, str]] = []
+        self.after_methods: set[str] = set()
+        self.last_ns: list[int] = []
+        self.without_done = self.revised = 0
+
+    def add(self, trace: Trace) -> None:
+        """Take in one trace of the load."""
+        self.rows.append(row_of(trace))
+        for name, gathered in self.speeds.items():
+            gathered.add(steps([(trace, getattr(trace, name))]))
+        if trace.ok:
+            self.last_ns.append(trace.sent_ns + int(trace.at_ns[-1]))
+        self.revised += trace.counted and trace.revised
+        if trace.counted and trace.ok:
+            self.gaps.append(gaps_ms(trace.at_ns))
+            ended = trace.finish_reason in ("stop", "tool_calls")
+            self.counts.append((replace(trace.count, after=()), int(trace.standard[-1]), ended))
+            self.digests.append((trace.prompt.id, trace.digest))
+            self.after_methods.add(trace.count.after_method)
+            self.without_done += not trace.done
+
+
+def summarise(traces: Iterable[Trace], around: Around) -> tuple[list[Row], SpeedSummary]:
+    """Rows and summary of one start; goes through the traces once and keeps none. Soak requests count only in the
+    window and the whole run."""
+    seen = _Seen(around.window)
+    for trace in traces:
+        if trace.phase != "warm-up":
+            seen.add(trace)
+    rows = sorted(seen.rows, key=lambda row: row.index)
     counted = [row for row in rows if row.counted]
     wall = wall_of(rows)
-    speeds = _window_speeds(load, around.window, wall)
-    gaps = stall([t.at_ns for t in measured if t.ok])
-    facts = _facts(load, measured, rows, gaps, around)
+    speeds = {name: gathered.speed(wall) for name, gathered in seen.speeds.items()}
+    gaps = stall_of(seen.gaps)
     base = _from_rows([counted], cpu=around.facts.cpu)
     return rows, base.model_copy(
         update={
@@ -83,16 +116,16 @@ def summarise(traces: Sequence[Trace], around: Around) -> tuple[list[Row], Speed
             "window_ns": (around.window.start_ns, around.window.end_ns) if around.window else None,
             "concurrency_seen": concurrency_seen(rows),
             "admitted": around.facts.admitted,
-            "throughput": _throughput(speeds, load, around.window),
+            "throughput": _throughput(speeds["standard"], seen.last_ns, around.window),
             "throughput_native": speeds["native"].value,
             "throughput_bytes": speeds["size"].value,
-            "tokens_at_method": _one_word({t.count.after_method for t in measured if t.ok}),
+            "tokens_at_method": _one_word(seen.after_methods),
             "stall_ms": gaps,
             "acceptance": acceptance(around.counters),
             "engine": around.engine,
             **_energy(rows, around.energy_j, around.energy_scope, around.energy_missing),
             "client": ClientLoad(lag_ms_p99=around.facts.lag_ms_p99, cpu_share=around.cpu_share),
-            "flags": judge(facts),
+            "flags": judge(_facts(seen, rows, gaps, around)),
         }
     )
 
@@ -124,39 +157,29 @@ def _pooled_energy(starts: Sequence[StartPart]) -> dict[str, float | str | None]
     return _energy(rows, joules, scopes.pop() if joules is not None else None, missing)
 
 
-def _facts(load: Sequence[Trace], measured: Sequence[Trace], rows: Sequence[Row], gaps: Stall, around: Around) -> Facts:
-    whole = [t for t in measured if t.ok]
-    counts = [(t.count, int(t.standard[-1]), t.finish_reason in ("stop", "tool_calls")) for t in whole]
-    seen = concurrency_seen(rows)
-    everything = len(load) == len(measured) and all(t.ok for t in load)
+def _facts(seen: _Seen, rows: Sequence[Row], gaps: Stall, around: Around) -> Facts:
+    everything = all(row.counted and row.ok for row in rows)
     return replace(
         around.facts,
         rows=[row for row in rows if row.counted],
         concurrency=around.concurrency,
         stall_ms_p50=gaps.p50,
-        seen=seen,
+        seen=concurrency_seen(rows),
         asked=min(around.concurrency, len(rows)),
-        usage=check_usage(counts),
+        usage=check_usage(seen.counts),
         # Counters run over the soak and over broken requests too: comparable only where there were none.
         counted_tokens=around.counters.get("generated_tokens") if everything else None,
-        digests=[(t.prompt.id, t.digest) for t in whole],
-        without_done=sum(not t.done for t in whole),
-        revised=sum(t.revised for t in measured),
+        digests=seen.digests,
+        without_done=seen.without_done,
+        revised=seen.revised,
     )
 
 
-def _window_speeds(load: Sequence[Trace], window: Window | None, wall: Window) -> dict[str, WindowSpeed]:
-    names = ("standard", "native", "size")
-    return {name: throughput(steps([(t, getattr(t, name)) for t in load]), window, wall) for name in names}
-
-
-def _throughput(speeds: Mapping[str, WindowSpeed], load: Sequence[Trace], window: Window | None) -> Throughput:
-    speed = speeds["standard"]
+def _throughput(speed: WindowSpeed, last_ns: Sequence[int], window: Window | None) -> Throughput:
     if speed.value is None or window is None:
         return Throughput(value=None, low=None, high=None, raw_arrival=None, whole_run=speed.whole_run)
     estimate = throughput_estimate([speed.value], [speed.batches])
-    ends = [t.sent_ns + int(t.at_ns[-1]) for t in load if t.ok]
-    inside = sum(window.start_ns < end <= window.end_ns for end in ends)
+    inside = sum(window.start_ns < end <= window.end_ns for end in last_ns)
     return Throughput(
         value=speed.value,
         low=estimate.low,
@@ -371,7 +394,6 @@ __all__ = [
     "StartPart",
     "concurrency_seen",
     "counts",
-    "credited",
     "pool",
     "rows_of",
     "summarise",

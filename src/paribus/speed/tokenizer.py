@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tokenizers import Tokenizer as Model
-
 from paribus.conditions import UsageError
 from paribus.speed.metrics.tokens import Tokenizer
 
@@ -19,6 +17,8 @@ def load_tokenizer(path: Path) -> Tokenizer:
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():
         raise UsageError(f"there is no tokenizer {file}: give a tokenizer.json or the folder that holds it")
+    from tokenizers import Tokenizer as Model  # only who has a tokenizer's file needs the library
+
     try:
         model = Model.from_file(str(file))
     except Exception as error:  # the library raises plain Exception for files it can't read

@@ -92,6 +92,40 @@ class WindowSpeed:
     batches: tuple[float, ...]
 
 
+class Gathered:
+    """What requests contributed to a window, one request after the other: their staircases are let go."""
+
+    def __init__(self, window: Window | None) -> None:
+        self.window = window if window is not None and window.seconds > 0 else None
+        self._parts = self.window.split(BATCHES) if self.window else []
+        self._batches = np.zeros(len(self._parts))
+        self._arrived = self._everything = 0.0
+
+    def add(self, pieces: Steps) -> None:
+        """Take in the pieces of one request."""
+        begins, ends, amounts = pieces
+        self._everything += float(amounts.sum())
+        if self.window is None or not len(ends):
+            return
+        if ends[-1] <= self.window.start_ns or begins[0] > self.window.end_ns:
+            return
+        self._batches += [credited(pieces, part) for part in self._parts]
+        self._arrived += arrived(pieces, self.window)
+
+    def speed(self, wall: Window) -> WindowSpeed:
+        """The figures, over a wall that holds every request whole."""
+        whole = self._everything / wall.seconds if wall.seconds > 0 else None
+        if self.window is None:
+            return WindowSpeed(None, None, whole, ())
+        seconds = [part.seconds for part in self._parts]
+        return WindowSpeed(
+            float(self._batches.sum()) / self.window.seconds,
+            self._arrived / self.window.seconds,
+            whole,
+            tuple(float(b) / s for b, s in zip(self._batches, seconds, strict=True)),
+        )
+
+
 @metric("throughput", title="Throughput", unit="standard tokens/s", better="higher", across="yes")
 def throughput(pieces: Steps, window: Window | None, wall: Window) -> WindowSpeed:
     """Text that became available in the steady window / its length, over all requests at once.

@@ -1,0 +1,228 @@
+"""Who tells the truth? Load generators beside each other against endpoints whose own clock says what happened.
+
+    .venv/bin/python benchmarks/truth.py [--peers DIR] [--write docs/truth.md] [--seconds 2] [--rounds 3] [--anyway]
+
+Two parts. Load: a server in C (benchmarks/paced_server.c, compiled here) streams at a set pace; each client reports the
+first token and the rate of each answer, and both are held against the server's log of the very same answers. Traps: the
+scripted endpoint of the tests plays streams that are easily misread. Needs a C compiler and a quiet machine (it refuses
+a load average over 0.5 unless told `--anyway`). `--peers DIR` holds environments: DIR/aiperf, DIR/guidellm, DIR/vllm;
+make them with `python -m venv DIR/aiperf && DIR/aiperf/bin/pip install 'aiperf==0.13.*'` and so on. Compare within
+one run only: the absolute numbers belong to the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from truth_clients import CONTESTANTS, Ask, Contestant, Report
+from truth_traps import run_traps
+
+from scripted import start_server
+from scripted.script import WORDS
+
+HERE = Path(__file__).resolve().parent
+LOADS = ((16, 500), (16, 2000), (64, 1000), (256, 100))
+"""Streams at once, pieces a second of each."""
+FIRST_MS = 200
+MARKS = ("<!-- truth: begin -->", "<!-- truth: end -->")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One client under one load: errors against the server's log, costs."""
+
+    name: str
+    load: tuple[int, int]
+    answers: int
+    ttft_p50: float
+    ttft_p99: float
+    ttft_mean: float
+    rate_error: float
+    busy: float
+    report: Report
+    pieces: int
+    start_cpu_s: float
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU microseconds a piece, beyond what the client needs for a single short answer."""
+        return 1e6 * max(0.0, self.report.cpu_s - self.start_cpu_s) / self.pieces
+
+
+@contextmanager
+def paced(folder: Path) -> Iterator[str]:
+    """The paced server, compiled and running; gives its address."""
+    program = folder / "paced_server"
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        raise SystemExit("this benchmark needs a C compiler")
+    subprocess.run([compiler, "-O2", "-o", str(program), str(HERE / "paced_server.c")], check=True)
+    process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def log_of(url: str, script: int) -> list[dict[str, int]]:
+    """The server's log since it was last asked, of the answers of one script (by its number of pieces)."""
+    with urllib.request.urlopen(f"{url}/log", timeout=30) as reply:
+        rows = [json.loads(line) for line in reply.read().splitlines()]
+    return [row for row in rows if row["pieces"] == script]
+
+
+def errors(reported: list[float], true: list[float]) -> list[float]:
+    """Reported minus true, both in order of size: no client says which of the server's answers was which."""
+    return [a - b for a, b in zip(sorted(reported), sorted(true), strict=False)]
+
+
+def quantile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
+
+
+def mean(values: list[float]) -> float:
+    return statistics.fmean(values) if values else float("nan")
+
+
+def measure(
+    contestant: Contestant, url: str, load: tuple[int, int], plain: Ask, folder: Path, given: argparse.Namespace
+) -> Measured:
+    """One client under one load."""
+    at_once, rate = load
+    pieces = int(rate * given.seconds)
+    slug = f"{contestant.program.split('/')[0] or contestant.name.split()[-1].lower()}-{at_once}x{rate}"
+    small = replace(plain, url=url, model="f10-n3-i1000", requests=1, at_once=1)
+    started = contestant.run(small, folder / f"{slug}-start", given.peers)
+    log_of(url, pieces)
+    full = replace(plain, url=url, model=f"f{FIRST_MS}-n{pieces}-i{1_000_000 // rate}", requests=given.rounds * at_once,
+                   at_once=at_once)  # fmt: skip
+    told = contestant.run(full, folder / slug, given.peers)
+    log = log_of(url, pieces)
+    first = [(row["first"] - row["got"]) / 1e6 for row in log]
+    speed = [(row["pieces"] - 1) / (row["last"] - row["first"]) * 1e9 for row in log]
+    wrong = errors([a.ttft_ms for a in told.answers if a.ttft_ms is not None], first)
+    rates = [a.rate for a in told.answers if a.rate is not None]
+    span = max((r["end"] for r in log), default=1) - min((r["got"] for r in log), default=0)
+    return Measured(
+        name=contestant.name,
+        load=load,
+        answers=len(told.answers),
+        ttft_p50=quantile([abs(e) for e in wrong], 0.5),
+        ttft_p99=quantile([abs(e) for e in wrong], 0.99),
+        ttft_mean=mean(wrong),
+        rate_error=100 * abs(mean(rates) / mean(speed) - 1) if rates and speed else float("nan"),
+        busy=100 * sum(r["end"] - r["got"] for r in log) / (at_once * span),
+        report=told,
+        pieces=max(1, pieces * len(log)),
+        start_cpu_s=started.cpu_s,
+    )
+
+
+def row(m: Measured) -> list[str]:
+    if m.report.fault or not m.answers:
+        return [f"{m.load[0]} × {m.load[1]:,}", m.name, m.report.fault or "nothing answered", *[""] * 7]
+    return [
+        f"{m.load[0]} × {m.load[1]:,}", m.name, f"{m.answers}", f"{m.ttft_p50:.2f}", f"{m.ttft_p99:.2f}",
+        f"{m.ttft_mean:+.2f}", f"{m.rate_error:.2f}", f"{m.busy:.1f}", f"{m.cpu_us:.1f}",
+        f"{m.report.cpu_s:.1f}", f"{m.report.rss_mb:.0f}",
+    ]  # fmt: skip
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *("| " + " | ".join([*r, *[""] * (len(head) - len(r))]) + " |" for r in rows)])
+
+
+def tokenizer(folder: Path) -> Path:
+    """A tokenizer in which every scripted word is one token, for clients that count by themselves."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    known = ["<|end|>", *sorted(pre_tokenizers.ByteLevel.alphabet()), *(f"Ġ{word}" for word in (*WORDS, "word"))]
+    model = Tokenizer(models.WordLevel({word: i for i, word in enumerate(dict.fromkeys(known))}, unk_token="<|end|>"))
+    model.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    model.decoder = decoders.ByteLevel()
+    folder.mkdir()
+    model.save(str(folder / "tokenizer.json"))
+    names = {f"{name}_token": "<|end|>" for name in ("eos", "bos", "pad", "unk")}
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", **names}))
+    return folder
+
+
+def prompts(path: Path) -> Path:
+    texts = [f"say something about number {i}" for i in range(1024)]
+    path.write_text("".join(json.dumps({"id": f"p{i}", "prompt": t, "text": t}) + "\n" for i, t in enumerate(texts)))
+    return path
+
+
+def arguments() -> Any:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peers", type=Path, help="folder of environments with other load generators")
+    parser.add_argument("--write", type=Path, help="put the tables between the marks of this file")
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of each answer")
+    parser.add_argument("--rounds", type=int, default=3, help="answers of each stream, one after the other")
+    parser.add_argument("--only", choices=("load", "traps"))
+    parser.add_argument("--anyway", action="store_true", help="on a busy machine too; the tables say so")
+    given = parser.parse_args()
+    given.peers = given.peers.resolve() if given.peers else None
+    return given
+
+
+def main() -> None:
+    given = arguments()
+    load = os.getloadavg()[0]
+    if load > 0.5 and not given.anyway:
+        raise SystemExit(f"the load average is {load:.1f}: wait until the machine is quiet, or say --anyway")
+    there = [c for c in CONTESTANTS if c.there(given.peers)]
+    absent = ", ".join(c.name for c in CONTESTANTS if c not in there)
+    parts = [
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; load average "
+        f"before: {load:.1f}. Not installed: {absent or 'none'}."
+    ]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plain = Ask("", "", 1, 1, prompts(folder / "prompts.jsonl"), tokenizer(folder / "tokenizer"))
+        if given.only != "traps":
+            with paced(folder) as url:
+                rows = []
+                for each in LOADS:
+                    for contestant in there:
+                        rows.append(row(measure(contestant, url, each, plain, folder, given)))
+                        print(" | ".join(rows[-1]), flush=True)
+            head = ["streams × pieces/s", "client", "answers", "TTFT error p50 (ms)", "p99", "mean", "rate error (%)",
+                    "server busy (%)", "CPU µs a piece", "CPU s in all", "memory (MB)"]  # fmt: skip
+            parts.append(table(head, rows))
+        if given.only != "load":
+            timing = [c for c in there if "line reader" not in c.name]
+            with start_server() as server:
+                asked = replace(plain, url=server.root)
+                verdicts = run_traps(server, timing, asked, folder, given.peers, lambda t: print(t, flush=True))
+            parts.append(table(["stream: figure", "right", *(c.name for c in timing)], verdicts))
+    text = "\n\n".join(parts)
+    print(text)
+    if given.write:
+        page = given.write.read_text()
+        begin, end = (page.index(mark) for mark in MARKS)
+        given.write.write_text(page[: begin + len(MARKS[0])] + "\n\n" + text + "\n\n" + page[end:])
+
+
+if __name__ == "__main__":
+    main()
