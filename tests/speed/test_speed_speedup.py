@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from speed_making import make_row, steady_row
 
 from paribus.speed.speedup import answer_split, largest_k, level, reached_by_all, speedup
+from paribus.speed.statistics import Cell, ratio_of_sums
 
 KINDS = {"chat": 10.0, "code": 20.0}
 """Milliseconds a token of the base system."""
@@ -79,9 +80,19 @@ def test_what_the_interval_rests_on_is_said():
     assert speedup([rows], [rows], 100).basis == "prompts"
     assert speedup([rows, rows], [rows, rows], 100).basis == "starts and prompts"
     assert speedup([rows, rows], [rows], 100).basis == "prompts"
-    single = run_of(1, {"chat": 100, "code": 100}, prompts=1)
+    single = run_of(1, {"chat": 100, "code": 100, "maths": 100}, prompts=1)
     assert speedup([single], [single], 100).basis == "kinds"
-    assert speedup([single[:1]], [single[:1]], 100).low is None
+
+
+def test_fewer_than_three_units_of_one_start_give_no_interval():
+    """Two prompts differ by chance alone; Student's t on one degree of freedom spans powers of ten."""
+    single = run_of(1, {"chat": 100, "code": 50, "maths": 100}, prompts=1)
+    for few in (1, 2):
+        found = speedup([single[:few]], [single[:few]], 32)
+        assert (found.low, found.high, found.basis) == (None, None, "none")
+    cells = [Cell(1, f"p{i}", over, 1.0) for i, over in enumerate((1.0, 9.0, 4.0))]
+    assert ratio_of_sums(cells[:2]).low is None
+    assert ratio_of_sums(cells).low is not None
 
 
 times = st.lists(st.floats(1, 1000), min_size=4, max_size=4)

@@ -15,6 +15,7 @@ import numpy as np
 
 from paribus.speed.rows import KS, Row
 from paribus.speed.statistics import (
+    LEAST_UNITS,
     SEED,
     Array,
     Basis,
@@ -143,13 +144,13 @@ def prompt_part(
 ) -> tuple[Array, int] | None:
     """Log deviations when prompts are drawn again inside their kind; kinds, where a kind has one prompt.
 
-    `tables`: kind -> (prompts, 2) sums over and under the line; `ratios`: their ratios. None for a single prompt.
-    With the replicates come their degrees of freedom.
+    `tables`: kind -> (prompts, 2) sums over and under the line; `ratios`: their ratios.
+    None for fewer than three kinds with one prompt each. With the replicates come their degrees of freedom.
     """
     if min(len(t) for t in tables.values()) > 1:
         kinds = [log_deviations(resampled(rng, len(table)), table) for table in tables.values()]
         return np.mean(kinds, axis=0), sum(len(t) - 1 for t in tables.values())
-    if len(tables) < 2:
+    if len(tables) < LEAST_UNITS:
         return None
     return start_part(rng, np.log(list(ratios.values())))
 

@@ -29,6 +29,8 @@ K = TypeVar("K", int, str)
 
 LEVEL = 0.95
 DRAWS = 2_000
+LEAST_UNITS = 3
+"""Fewer prompts (or kinds) of a single start allow no interval: two would give one of some powers of ten."""
 SEED = 20_261
 """Seed of every bootstrap: who recomputes a number gets the same interval."""
 
@@ -189,7 +191,7 @@ def ratio_of_sums(cells: Sequence[Cell]) -> Estimate | None:
         return None
     value = math.fsum(c.over for c in cells) / under
     starts, prompts = sorted({c.start for c in cells}), sorted({c.prompt for c in cells})
-    if len(starts) < 2 and len(prompts) < 2:
+    if len(starts) < 2 and len(prompts) < LEAST_UNITS:
         return Estimate(value, None, None, "none")
     by_prompt = _sums(cells, prompts, lambda c: c.prompt)
     if value <= 0:

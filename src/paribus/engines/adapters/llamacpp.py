@@ -27,8 +27,11 @@ _LAUNCH: dict[str, Scalar] = {
     "batch": 2048,
     "ubatch": 512,
 }
-"""Launch settings and what stands in for one that isn't given: the engine's own default, but for `threads` (0: all
-usable cores) and `cache_prompt` (the engine's is on; a declared condition says off unless `prefix_caching` is set)."""
+"""Launch settings and what stands in for one that isn't given: the engine's own default, but for two.
+
+`threads` 0: all usable cores but one, which is the load generator's. llama.cpp's threads wait for each other: where one
+has to share its core all of them slow down (by half at sixteen requests on two cores). `cache_prompt`: the engine's is
+on, while a declared condition says off unless `prefix_caching` is set."""
 
 _SAMPLING_DEFAULTS = ("top_k", "min_p")
 """Optional launch settings: what the server uses where a request says nothing."""
@@ -63,7 +66,7 @@ class LlamaCpp:
             "port": launch.port,
             "slots": launch.slots,
             "context_per_slot": settings["context_per_slot"],
-            "threads": settings["threads"] or usable_cores(),
+            "threads": settings["threads"] or max(1, usable_cores() - 1),
             "batch": settings["batch"],
             "ubatch": settings["ubatch"],
             "poll": settings["poll"],
