@@ -28,6 +28,8 @@ from paribus.speed.summarise import Around
 from paribus.wire import Outcome, Spool
 
 ROOT = Path(__file__).parents[2]
+PROMPT_SET = Catalog(ROOT).scenario("c1-short").prompts
+"""The set that the scenarios name; the clone has one of that name with prompts of its own."""
 STACK = "smollm2-135m--q4-1--llamacpp"
 BUILD = "abcdef012345"
 MS = 1_000_000
@@ -63,7 +65,7 @@ def make_catalog(root: Path) -> Catalog:
         for split in ("measured", "tuning")
         for n in (1, 2)
     ]
-    (prompts / "own-v0.jsonl").write_text("\n".join(lines) + "\n")
+    (prompts / f"{PROMPT_SET}.jsonl").write_text("\n".join(lines) + "\n")
     return Catalog(root)
 
 

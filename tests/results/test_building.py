@@ -8,7 +8,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from synthetic_runs import STACK, Clone, make_catalog
+from synthetic_runs import PROMPT_SET, STACK, Clone, make_catalog
 
 from paribus.catalog import Candidate, Verdict
 from paribus.cli import app
@@ -172,7 +172,7 @@ def test_a_figure_is_cited_with_all_its_conditions(built: Clone) -> None:
         built, "SELECT run_id, figure_id FROM figures WHERE headline AND metric = 'output_speed_standard'"
     )[0]
     citation = cite(built.root, figure)
-    for part in ("Test CPU", "q4-1", "llamacpp 1.0", "1 request", "own-v0", "temperature 0.2", "2026-12-01", figure):
+    for part in ("Test CPU", "q4-1", "llamacpp 1.0", "1 request", PROMPT_SET, "temperature 0.2", "2026-12-01", figure):
         assert part in citation.sentence
     assert "tokens/s [" in citation.sentence
     assert citation.bibtex.startswith("@misc{paribus-" + figure)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from synthetic_runs import ROOT, STACK, Clone, make_catalog
+from synthetic_runs import PROMPT_SET, ROOT, STACK, Clone, make_catalog
 
 from paribus.catalog import Catalog
 from paribus.conditions import UsageError
@@ -238,7 +238,7 @@ def test_without_the_raw_file_the_summary_is_made_from_the_rows(clone: Clone, ru
 
 
 def test_other_prompts_than_those_measured_are_named(clone: Clone, run: RunFolder) -> None:
-    prompts = clone.root / "tasks" / "speed" / "prompts" / "own-v0.jsonl"
+    prompts = clone.root / "tasks" / "speed" / "prompts" / f"{PROMPT_SET}.jsonl"
     prompts.write_text(prompts.read_text().replace("Say something", "Say nothing"))
     assert "prompts have the hash" in failures(clone, run)
 

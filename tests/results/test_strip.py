@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_runs import Clone
+from synthetic_runs import PROMPT_SET, Clone
 
 from paribus.conditions import CONDITIONS, flag
 from paribus.results.seal import seal
@@ -20,7 +20,7 @@ def test_a_run_reads_in_one_line(clone: Clone) -> None:
     assert parts["decoder"] == "ngram-simple-n4-m4"
     assert parts["requests"] == "16 requests at once"
     assert parts["answers"] == "answers up to 256 tokens"
-    assert parts["prompts"].startswith("own-v0 (")
+    assert parts["prompts"].startswith(f"{PROMPT_SET} (")
     assert parts["sampling"] == "served sampling: temperature 0.2, top_p 0.9"
     assert parts["date"] == "2026-12-01"
     assert parts["trials"] == "n = 96, 2 starts, small scale"
