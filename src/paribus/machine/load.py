@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paribus.machine.columns import table_of
 from paribus.machine.energy import energy_of, value_at
 from paribus.machine.files import write_atomic
 from paribus.machine.nvml import IDLE_REASONS, POWER_CAP, REASONS
@@ -146,7 +147,7 @@ def write_telemetry(path: Path, rows: list[Row], zero_ns: int) -> None:
         for row in rows
     ]
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(told, schema=SCHEMA), sink, compression="zstd")
+    pq.write_table(table_of(told, SCHEMA), sink, compression="zstd")
     write_atomic(path, sink.getvalue().to_pybytes())
 
 

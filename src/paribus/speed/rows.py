@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paribus.conditions import UsageError
+from paribus.machine.columns import table_of
 
 KS = (1, 32, 100, 300, 800)
 """The k of `time_to_k`, in standard tokens."""
@@ -107,7 +108,7 @@ SCHEMA = _schema()
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """Write `requests-lite.parquet` (zstd) under a temporary name, then rename it."""
-    table = pa.Table.from_pylist([dataclasses.asdict(row) for row in rows], schema=SCHEMA)
+    table = table_of([vars(row) for row in rows], SCHEMA)
     partial = path.with_name(path.name + ".partial")
     pq.write_table(table, partial, compression="zstd", compression_level=9)
     partial.replace(path)

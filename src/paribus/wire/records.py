@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paribus.conditions import CheckFailed, EnvironmentFault
+from paribus.machine.columns import table_of
 from paribus.wire.exchange import Outcome
 from paribus.wire.spool import Spool, row_order
 
@@ -93,7 +94,7 @@ def write_table(path: Path, schema: pa.Schema, rows: Iterable[dict[str, Any]], d
                 write_statistics=False,
             ) as writer:
                 while group := list(islice(source, _ROWS_A_GROUP)):
-                    writer.write_table(pa.Table.from_pylist(group, schema=schema))
+                    writer.write_table(table_of(group, schema))
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
