@@ -37,7 +37,10 @@ def test_the_four_headline_scenarios_are_those_of_the_protocol() -> None:
     }
 
 
-@pytest.mark.parametrize("scenario", CATALOG.scenarios.values(), ids=lambda s: s.scenario)
+OURS = [s for s in CATALOG.scenarios.values() if not s.external]
+
+
+@pytest.mark.parametrize("scenario", OURS, ids=lambda s: s.scenario)
 def test_a_scenario_measures_measured_prompts_and_a_race_tuning_ones(scenario: Scenario) -> None:
     assert scenario.split == ("tuning" if scenario.race else "measured")
     assert not (scenario.race and scenario.headline)
@@ -45,14 +48,15 @@ def test_a_scenario_measures_measured_prompts_and_a_race_tuning_ones(scenario: S
     assert not scenario.thinking
     for scale in CATALOG.scales.values():
         chosen = CATALOG.scenario_prompts(scenario, scale)
-        assert {p.kind for p in chosen} == set(scale.kinds or KINDS)
+        raced = scale.race_kinds if scenario.race else []
+        assert {p.kind for p in chosen} == set(raced or scale.kinds or KINDS)
         assert {p.length for p in chosen} == {scenario.length}
 
 
 def test_each_headline_scenario_is_picked_for_by_exactly_one_race() -> None:
     races = [s for s in CATALOG.scenarios.values() if s.race]
     picked = sorted(name for race in races for name in race.picks_for)
-    assert picked == sorted(s.scenario for s in CATALOG.scenarios.values() if s.headline)
+    assert picked == sorted(s.scenario for s in CATALOG.scenarios.values() if s.headline or s.external)
     for race in races:
         assert {CATALOG.scenario(name).requests for name in race.picks_for} == {race.requests}
 

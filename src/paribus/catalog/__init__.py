@@ -7,6 +7,7 @@ from paribus.catalog.plan import Candidate, Job, Plan, PlannedMeasure, PlannedRu
 from paribus.catalog.prompts import Check, PromptLine, SetPrompt, prompts_hash, read_prompt_set, read_prompts
 from paribus.catalog.reading import read_yaml
 from paribus.catalog.resolve import resolve
+from paribus.catalog.sources import PromptSource
 from paribus.catalog.surroundings import Surroundings
 from paribus.catalog.tasks import KINDS, Effort, QualityTask, Scale, Scenario, TaskData
 
@@ -29,6 +30,7 @@ __all__ = [
     "PlannedRun",
     "Precision",
     "PromptLine",
+    "PromptSource",
     "QualityTask",
     "Race",
     "Sampling",

@@ -14,6 +14,7 @@ from paribus.catalog.hardware import HardwareFile
 from paribus.catalog.models import ModelFile, SlugName, Spec, System
 from paribus.catalog.prompts import SetPrompt, prompts_hash, read_prompt_set
 from paribus.catalog.reading import read_yaml
+from paribus.catalog.sources import PromptSource
 from paribus.catalog.tasks import QualityTask, Scale, Scenario
 from paribus.conditions import SystemName, UsageError, slug
 
@@ -122,19 +123,39 @@ class Catalog:
         """One quality task by id."""
         return _get(self.tasks, name, "quality task")
 
+    @cached_property
+    def prompt_sources(self) -> dict[str, PromptSource]:
+        """Every public prompt set that is not ours, by name."""
+        return {s.set: s for s in (read_yaml(p, PromptSource) for p in self._files("tasks/speed/prompts/*.yaml"))}
+
     def prompt_set(self, name: str) -> list[SetPrompt]:
-        """All prompts of one set, in file order."""
-        return read_prompt_set(self.root / "tasks" / "speed" / "prompts" / f"{slug(name, 'prompt set')}.jsonl")
+        """All prompts of one set, in file order.
+
+        A public set has the prompts that were fetched, and the tuning prompts of the set of ours that warms up for it.
+        """
+        source = self.prompt_sources.get(name)
+        if source is None:
+            return read_prompt_set(self.root / "tasks" / "speed" / "prompts" / f"{slug(name, 'prompt set')}.jsonl")
+        path = source.fetched(self.root)
+        if not path.is_file():
+            raise UsageError(
+                f"the prompts of {source.title} are not here: fetch them with `paribus fetch prompts {name}`"
+            )
+        return read_prompt_set(path) + [p for p in self.prompt_set(source.warm_up) if p.split == "tuning"]
 
     def scenario_prompts(self, scenario: Scenario, scale: Scale) -> list[SetPrompt]:
-        """The prompts a scenario uses at a scale: its split and length, the first `n` of each kind in id order."""
+        """The prompts a scenario uses at a scale: its split and length, the first `n` of each kind in id order.
+
+        Kinds of a public set are its own categories.
+        """
         per_kind = scale.race_prompts if scenario.race else scale.prompts
+        kinds = scale.race_kinds or scale.kinds if scenario.race else scale.kinds
         chosen: list[SetPrompt] = []
         counts: dict[str, int] = {}
         for prompt in sorted(self.prompt_set(scenario.prompts), key=lambda p: p.id):
             if prompt.split != scenario.split or prompt.length != scenario.length:
                 continue
-            if scale.kinds and prompt.kind not in scale.kinds:
+            if kinds and not scenario.external and prompt.kind not in kinds:
                 continue
             counts[prompt.kind] = counts.get(prompt.kind, 0) + 1
             if per_kind is None or counts[prompt.kind] <= per_kind:

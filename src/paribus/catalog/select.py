@@ -86,12 +86,14 @@ def _unfit(system: System, profile: HardwareFile, around: Surroundings) -> str |
 
 
 def _scenarios(catalog: Catalog, config: Configuration) -> tuple[list[Scenario], list[Scenario]]:
-    """Scenarios to measure, and the races that pick a decoder for one of them. `*` leaves out synthetic claims."""
+    """Scenarios to measure, and the races that pick a decoder for one of them.
+
+    `*` leaves out synthetic claims and scenarios with prompts that are not ours: they must be named.
+    """
     every = catalog.scenarios.values()
+    naming = ",".join(glob for glob in config.measures.replace(",", " ").split() if glob.strip("*"))
     wanted = [
-        s
-        for s in every
-        if not s.race and matches(s.scenario, config.measures) and not (s.synthetic and config.measures == "*")
+        s for s in every if not s.race and matches(s.scenario, naming if s.synthetic or s.external else config.measures)
     ]
     names = {s.scenario for s in wanted}
     return wanted, [s for s in every if s.race and names & set(s.picks_for)]

@@ -35,6 +35,8 @@ class Scale(Spec):
     """Caps in the model's tokens in place of the scenario's."""
     warm_up_blocks: int = Field(ge=1)
     warm_up_kinds: list[Kind] = []
+    race_kinds: list[Kind] = []
+    """Kinds of text that races are run on, the same for every candidate (empty: those that are measured)."""
     race_prompts: int | None = Field(default=None, ge=1)
     race_requests_16: int | None = Field(default=None, ge=1)
     """`requests_16` for races, the same for all candidates (null: `requests_16`)."""
@@ -68,6 +70,8 @@ class Scenario(Spec):
     """A race on tuning prompts between decoders (its verdict picks the decoder measured in `picks_for`)."""
     picks_for: list[SlugName] = []
     synthetic: bool = False
+    external: bool = False
+    """Its prompts are a public set that is not ours: it is planned only when it is named."""
 
 
 class TaskData(Spec):

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from paribus.catalog import Catalog
+from paribus.conditions import UsageError
 from paribus.machine import watch_parent
 
 
@@ -32,7 +33,7 @@ _CATALOG = click.option(
 
 @click.group()
 def command() -> None:
-    """Fetch weights, or build an engine's environment. Done once; what is there is left alone.
+    """Fetch weights or public prompts, or build an engine's environment. Done once; what is there is left alone.
 
     Every file is checked against the hash that the repository names. With PARIBUS_OFFLINE=1 nothing is downloaded.
 
@@ -40,6 +41,7 @@ def command() -> None:
     Examples:
       paribus fetch env llamacpp
       paribus fetch weights smollm2-135m--q4-1
+      paribus fetch prompts spec-bench
     """
 
 
@@ -64,3 +66,22 @@ def weights(weights: str, root: Path, extra: Path | None) -> None:
 
     with watch_parent():
         print(fetch_weights(root.resolve(), Catalog(root.resolve(), extra), weights, _tell).relative_to(root.resolve()))
+
+
+@command.command("prompts")
+@click.argument("name", metavar="SET")
+@_ROOT
+@_CATALOG
+def prompts(name: str, root: Path, extra: Path | None) -> None:
+    """Fetch a public prompt set that is not ours (spec-bench, speed-bench-...) into build/prompts/.
+
+    It is read from below PARIBUS_DATA where it lies there, else from its publisher at the pinned revision. Its own
+    licence holds; nothing of it becomes part of the repository.
+    """
+    from paribus.speed.sources import fetch_prompts
+
+    sources = Catalog(root.resolve(), extra).prompt_sources
+    if name not in sources:
+        raise UsageError(f"there is no public prompt set {name!r}; known: {', '.join(sorted(sources))}")
+    with watch_parent():
+        print(fetch_prompts(root.resolve(), sources[name], _tell).relative_to(root.resolve()))

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from paribus.catalog import Catalog, Verdict, matches
+from paribus.catalog import Catalog, Scenario, Verdict, matches
 from paribus.catalog.configuration import COMMITTED, NOT_COMMITTED
 from paribus.catalog.races import read_verdict
 from paribus.results.run import find_root
@@ -64,13 +64,22 @@ def hardware() -> None:
 def scenarios() -> None:
     """Every speed scenario, quality task and scale."""
     catalog = _catalog()
-    speed = [(s.scenario, s.title, f"{s.requests} at once, cap {s.cap:,}") for s in catalog.scenarios.values()]
+    speed = [
+        (s.scenario, s.title, f"{s.requests} at once, cap {s.cap:,}" + _origin(catalog, s))
+        for s in catalog.scenarios.values()
+    ]
     tasks = [(t.task, t.title, f"{t.data.count:,} items x {t.repeats}") for t in catalog.tasks.values()]
     scales = [
         (s.scale, "scale", f"{s.starts} starts, window {s.window_s:g} s" + (", preliminary" if s.preliminary else ""))
         for s in catalog.scales.values()
     ]
     _print(("id", "what", "how much"), [*speed, *tasks, *scales])
+
+
+def _origin(catalog: Catalog, scenario: Scenario) -> str:
+    """Where prompts that are not ours come from, and that such a scenario must be named."""
+    source = catalog.prompt_sources.get(scenario.prompts)
+    return f"; only when named, prompts of {source.origin}" if source else ""
 
 
 @command.command()

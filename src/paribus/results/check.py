@@ -13,6 +13,7 @@ from paribus.catalog import (
     HardwareFile,
     ModelFile,
     PairsFile,
+    PromptSource,
     QualityTask,
     Scale,
     Scenario,
@@ -135,6 +136,7 @@ CATALOG_FILES: tuple[tuple[str, type[BaseModel]], ...] = (
     ("systems/*.yaml", ModelFile),
     ("hardware/*/hardware.yaml", HardwareFile),
     ("tasks/speed/*.yaml", Scenario),
+    ("tasks/speed/prompts/*.yaml", PromptSource),
     ("tasks/scales/*.yaml", Scale),
     ("tasks/quality/*.yaml", QualityTask),
     ("pairs.yaml", PairsFile),
@@ -160,7 +162,7 @@ def check_catalog_file(path: Path, report: Report) -> None:
 
 def _named(path: Path, file: BaseModel) -> None:
     """A file carries the name of what it describes."""
-    names = {ModelFile: "model", Scenario: "scenario", Scale: "scale", QualityTask: "task"}
+    names = {ModelFile: "model", Scenario: "scenario", PromptSource: "set", Scale: "scale", QualityTask: "task"}
     field = names.get(type(file))
     if field is not None and getattr(file, field) != path.stem:
         raise CheckFailed(f"{path.name} must be named after what it describes: {getattr(file, field)}.yaml")

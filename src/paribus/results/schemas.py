@@ -13,6 +13,7 @@ from paribus.catalog import (
     PairsFile,
     Plan,
     PromptLine,
+    PromptSource,
     QualityTask,
     Scale,
     Scenario,
@@ -38,6 +39,7 @@ SCHEMAS: dict[str, tuple[type[BaseModel], str]] = {
     "scale": (Scale, "tasks/scales/<scale>.yaml"),
     "quality-task": (QualityTask, "tasks/quality/<task>.yaml"),
     "set-prompt": (SetPrompt, "one line of tasks/speed/prompts/<set>.jsonl"),
+    "prompt-source": (PromptSource, "tasks/speed/prompts/<set>.yaml, a public set that is not ours"),
     "prompt": (PromptLine, "one line of a prompt file of your own"),
     "pairs": (PairsFile, "pairs.yaml"),
 }

@@ -51,7 +51,7 @@ def pages(site: Site) -> Iterator[Page]:
             "choices": by_hardware(site),
             "found": found(site, chosen),
             "grid": coverage(site),
-            "measures": [*site.scenarios, *site.tasks],
+            "measures": list(_measures(site)),
             "duels": duels(site),
             "cite": _cite(site, [run for part in board.parts for run in part.runs] if board else []),
             "measured": bool(site.content.runs),
@@ -196,7 +196,9 @@ def _grid_row(site: Site, hardware: str, stack: str) -> GridRow:
 
 
 def _measures(site: Site) -> dict[str, str]:
-    speed = {name: s.title for name, s in site.scenarios.items()}
+    """What the grid has a column for: all that is planned unasked, and what was measured because it was named."""
+    seen = {str(run.row["scenario_or_task"]) for run in site.content.speed_runs}
+    speed = {name: s.title for name, s in site.scenarios.items() if not s.external or name in seen}
     return {**speed, **{name: t.title for name, t in site.tasks.items()}}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from paribus.catalog import Scenario
 from paribus.results.strip import split_strip, strip_of
 from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
@@ -42,11 +43,22 @@ def _view(site: Site, race: Race) -> View:
         "strip": [part for part in shared if part.name not in ("decoder", "flags")],
         "chart": chart,
         "rows": [_row(site, c) for c in race.candidates],
-        "picks": [(s, board_path(str(first["hardware"]), s)) for s in (scenario.picks_for if scenario else [])],
+        "picks": [(s, board_path(str(first["hardware"]), s)) for s in _met(site, scenario, str(first["hardware"]))],
         "demo": bool(first["demo"]),
         "note": CPU_TRACK if first["hardware"] == "cpu" else "",
     }
     return View(values, (chart,) if chart else ())
+
+
+def _met(site: Site, race: Scenario | None, hardware: str) -> list[str]:
+    """Scenarios where a race's winner meets the others: those that are planned unasked, and any that has runs here."""
+    rows = [run.row for run in site.content.speed_runs]
+    seen = {str(row["scenario_or_task"]) for row in rows if row["hardware"] == hardware}
+    return [
+        name
+        for name in (race.picks_for if race else [])
+        if name in seen or name not in site.scenarios or not site.scenarios[name].external
+    ]
 
 
 def race_sentence(race: Race) -> str:

@@ -19,7 +19,9 @@ _ITEM = re.compile(r"^\s*(?:\d{1,2}[.)]\s|step\s+\d+\b[:.]?)", re.IGNORECASE | r
 _WORD = re.compile(r"[^\W\d_]+")
 _BARE = re.compile(r"[^\w-]{0,3}-?\d")
 _EQUAL = re.compile(r"=\s*[^\d\s=-]{0,3}\s?(-?\d)")
-_CHECK = r"(?:(?:to|let's|let us|we|quick|sanity|a) )*(?:check(?:ing)?|verif\w{1,9}|confirm(?:ing|ation)?|cross-check)\b"
+_CHECK = (
+    r"(?:(?:to|let's|let us|we|quick|sanity|a) )*(?:check(?:ing)?|verif\w{1,9}|confirm(?:ing|ation)?|cross-check)\b"
+)
 _CHECK_BEGINS = re.compile(rf"[\s>#(\[-]*{_CHECK}", re.IGNORECASE)
 _CHECK_FOLLOWS = re.compile(rf"[.;!,(\[-]\s*{_CHECK}|\bbecause\b|,\s*since\b", re.IGNORECASE)
 _ENDS_CHECK = re.compile(r"\s*(?:so|thus|hence|therefore|in total|altogether)\b", re.IGNORECASE)

@@ -1,0 +1,67 @@
+"""Public prompt sets that are not ours: where they come from, and where their prompts lie once they were fetched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from paribus.catalog.models import SlugName, Spec
+
+UNPINNED = "unpinned"
+FETCHED = Path("build") / "prompts"
+"""Folder, below the repository, of prompts that were fetched. Git ignores it: none of their text is stored with us."""
+
+Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|unpinned)$")]
+Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}$")]
+
+
+class PromptSource(Spec):
+    """A public prompt set: `tasks/speed/prompts/<set>.yaml`.
+
+    Its rows have an id (`question_id`), a `category` and `turns`, the user's messages in order. `hub`: `config` and
+    `split` of a data set on the hub; `github`: one `file` of a repository. `local`: file names looked for below
+    `PARIBUS_DATA` first.
+    """
+
+    set: SlugName
+    title: str
+    about: str
+    licence: str
+    host: Literal["hub", "github"]
+    repository: Repository
+    revision: Commit = UNPINNED
+    config: str | None = None
+    split: str = "test"
+    file: str | None = Field(default=None, pattern=r"^[\w-][\w.-]*(/[\w-][\w.-]*)*$")
+    local: list[str] = []
+    rows: int = Field(ge=1)
+    """Rows of the whole set at the revision."""
+    placeholder: str | None = None
+    """Rows with this text in a turn hold no prompt, only a reference; they are left out."""
+    warm_up: SlugName
+    """The set of ours whose tuning prompts warm the server up: all of this set's own prompts are measured."""
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _a_place(self) -> PromptSource:
+        if (self.host == "github") != (self.file is not None):
+            raise ValueError("a GitHub repository needs a file, a data set on the hub has none")
+        return self
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the revision is a commit: without one, what is fetched may change from day to day."""
+        return self.revision != UNPINNED
+
+    @property
+    def origin(self) -> str:
+        """The repository and the revision, in words."""
+        config = f" ({self.config}, {self.split})" if self.config else ""
+        at = f"at {self.revision[:12]}" if self.pinned else "at no pinned revision"
+        return f"{self.repository}{config} {at}"
+
+    def fetched(self, root: Path) -> Path:
+        """Where its prompts lie once they were fetched."""
+        return root / FETCHED / f"{self.set}.jsonl"
