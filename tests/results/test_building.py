@@ -225,6 +225,20 @@ def test_superseded_runs_stay_and_are_not_ranked(clone: Clone) -> None:
     assert query(clone, f"SELECT DISTINCT ranked FROM figures WHERE run_id = '{old.run_id}'") == [(False,)]
 
 
+def test_what_the_last_plan_left_out_is_kept_with_its_reason(clone: Clone) -> None:
+    plan = {
+        **{"edition": "2026.12", "protocol": 1, "hardware": "cpu", "machine": "m-a", "scale": "demo"},
+        **{"results": "build/demo-results", "races": [], "jobs": [], "runs": [], "waiting": []},
+        "excluded": [{"name": "smoke-livecodebench", "reason": "there is no sandbox"}],
+        "totals": {"jobs": 0, "jobs_done": 0, "hours": 0, "download_gb": 0, "disk_gb": 0},
+    }
+    (clone.root / "build").mkdir(exist_ok=True)
+    (clone.root / "build" / "plan.json").write_text(json.dumps(plan))
+    build(clone.root)
+    kept = query(clone, "SELECT name, hardware, scale, reason FROM left_out")
+    assert kept == [("smoke-livecodebench", "cpu", "demo", "there is no sandbox")]
+
+
 def test_a_line_of_superseded_without_a_reason_is_refused(clone: Clone) -> None:
     (clone.root / "results" / "superseded.csv").write_text("old,new,date,reason\nrabc,,2026-12-02,\n")
     with pytest.raises(UsageError, match="line 2"):

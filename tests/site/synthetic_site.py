@@ -556,6 +556,9 @@ def demo_world() -> World:
         ("ngram-cache-d4", None, "it keeps the n-grams of earlier requests"),
         ("ngram-mod-n24", None, "it needs a fresh server"),
     ]
+    world.rows["left_out"].append(
+        {"name": "smoke-livecodebench", "hardware": "cpu", "scale": "demo", "reason": "there is no <sandbox> here"}
+    )
     world.race(
         "race-c1-long",
         [

@@ -217,6 +217,12 @@ def test_gaps_in_the_coverage_grid_carry_the_command_that_fills_them(demo):
     )
 
 
+def test_what_was_left_out_is_said_with_its_reason(demo):
+    text = demo.page("index.html").text
+    assert "Left out of the last run here" in text
+    assert "smoke-livecodebench: there is no <sandbox> here" in text
+
+
 def test_demo_results_are_marked_wherever_they_stand(demo):
     for path, page in demo.pages.items():
         kind = path.split("/")[0]

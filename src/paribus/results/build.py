@@ -23,7 +23,7 @@ from paribus.results.batches import window_batches
 from paribus.results.compare import compare, sentence
 from paribus.results.data import RunData
 from paribus.results.database import write_database, write_exports
-from paribus.results.facts import about, catalog_rows, supersede, superseded
+from paribus.results.facts import about, catalog_rows, left_out, supersede, superseded
 from paribus.results.gates import parse_subjects
 from paribus.results.pairing import Decided, Duel, Match, decoders, duels
 from paribus.results.reading import read_model
@@ -66,6 +66,7 @@ def collect(root: Path) -> Built:
     picks = {s.scenario: s.picks_for for s in catalog.scenarios.values() if s.race}
     _comparisons(root, built, decoders(sealed), duels(sealed, catalog.pairs.pairs, verdicts, picks), code)
     built.rows["superseded"] = superseded(root)
+    built.rows["left_out"] = left_out(root)
     supersede(built.rows)
     built.rows |= catalog_rows(catalog)
     _unique_figures(built)

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import paribus
-from paribus.catalog import Catalog
+from paribus.catalog import Catalog, Plan
+from paribus.catalog.workflow import PLAN_FILE
 from paribus.conditions import UsageError
-from paribus.results.reading import read_bytes
+from paribus.results.reading import read_bytes, read_model
 from paribus.results.rows import TableRow
 from paribus.results.tables import SCHEMA, TABLES
 
@@ -30,6 +31,18 @@ def superseded(root: Path) -> list[TableRow]:
         if set(row) != {"old", "new", "date", "reason"} or not row["old"] or not row["reason"]:
             raise UsageError(f"results/superseded.csv, line {number}: a line is old,new,date,reason; new may be empty")
     return [dict(row) for row in rows]
+
+
+def left_out(root: Path) -> list[TableRow]:
+    """What the last plan left out (`build/plan.json`): a reader must see that it is missing, and why."""
+    if not (root / PLAN_FILE).is_file():
+        return []
+    place = (root / PLAN_FILE).parent
+    plan = read_model(place, Path(PLAN_FILE).name, Plan)
+    return [
+        {"name": one.name, "hardware": plan.hardware, "scale": plan.scale, "reason": one.reason}
+        for one in plan.excluded
+    ]
 
 
 def supersede(rows: Tables) -> None:

@@ -331,6 +331,16 @@ SUPERSEDED = _table(
     ("reason", "VARCHAR", "why"),
 )
 
+LEFT_OUT = _table(
+    "left_out",
+    "What the last plan of the clone that built this left out, and why.",
+    "name",
+    ("name", "VARCHAR", "system, task or scenario"),
+    ("hardware", "VARCHAR", "hardware profile of that plan"),
+    ("scale", "VARCHAR", "scale of that plan"),
+    ("reason", "VARCHAR", "why it was left out"),
+)
+
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
@@ -349,6 +359,7 @@ TABLES: dict[str, Table] = {
         MODELS,
         TASKS,
         SUPERSEDED,
+        LEFT_OUT,
     )
 }
 """Every table by name, in the order they are made."""

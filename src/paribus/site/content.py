@@ -137,6 +137,8 @@ class Content:
     races: tuple[Race, ...]
     pairs: tuple[Row, ...]
     """Duels: a row a pair, machine and measure, with the two runs that meet."""
+    left_out: tuple[Row, ...]
+    """What the last plan left out, and why."""
     models: Mapping[str, Row]
     tasks: Mapping[str, Row]
     request_digests: Mapping[str, str]
@@ -202,6 +204,7 @@ def _read(database: Path, connection: duckdb.DuckDBPyConnection) -> Content:
         runs=runs,
         races=_races(tables["races"]),
         pairs=tuple(tables["pairs"]),
+        left_out=tuple(tables["left_out"]),
         models={str(row["model"]): row for row in tables["models"]},
         tasks={str(row["id"]): row for row in tables["tasks"]},
         request_digests=_digests(connection),

@@ -52,6 +52,7 @@ def pages(site: Site) -> Iterator[Page]:
             "found": found(site, chosen),
             "grid": coverage(site),
             "measures": list(_measures(site)),
+            "left_out": site.content.left_out,
             "duels": duels(site),
             "cite": _cite(site, [run for part in board.parts for run in part.runs] if board else []),
             "measured": bool(site.content.runs),
