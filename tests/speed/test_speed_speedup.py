@@ -80,7 +80,8 @@ def test_what_the_interval_rests_on_is_said():
     assert speedup([rows], [rows], 100).basis == "prompts"
     assert speedup([rows, rows], [rows, rows], 100).basis == "starts and prompts"
     assert speedup([rows, rows], [rows], 100).basis == "prompts"
-    single = run_of(1, {"chat": 100, "code": 100, "maths": 100}, prompts=1)
+    single = run_of(1, {"chat": 100, "code": 100}, prompts=1)
+    single.append(steady_row("maths0", "maths", length=100, ms_a_token=10))
     assert speedup([single], [single], 100).basis == "kinds"
 
 

@@ -77,8 +77,8 @@ def test_a_ratio_of_sums_weighs_by_what_is_below_the_line():
 
 
 def test_a_ratio_of_sums_says_what_its_interval_rests_on():
-    one = [Cell(0, p, n, 1) for p, n in (("a", 90), ("b", 110))]
-    two = one + [Cell(1, p, n, 1) for p, n in (("a", 91), ("b", 111))]
+    one = [Cell(0, p, n, 1) for p, n in (("a", 90), ("b", 110), ("c", 100))]
+    two = one + [Cell(1, p, n, 1) for p, n in (("a", 91), ("b", 111), ("c", 101))]
     assert ratio_of_sums(one).basis == "prompts"
     assert ratio_of_sums(two).basis == "starts and prompts"
     assert ratio_of_sums(one[:1]).basis == "none"
