@@ -1,6 +1,6 @@
 """Energy of Apple chips through `zeus-apple-silicon` (the extra `apple`), which needs no root.
 
-See <https://pypi.org/project/zeus-apple-silicon/>.
+The wheel and its licence are on the Python package index under the same name.
 """
 
 from __future__ import annotations
