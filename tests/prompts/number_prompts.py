@@ -2,7 +2,8 @@
 
 Within a kind and a length, prompts are sorted by their standard tokens, so that small scales, which take the first of
 each kind, stay cheap; ids follow from the order, and the split from the ids' hashes. Recorded answers are renamed with
-their prompts. `python tests/prompts/number_prompts.py` rewrites the files in place and prints what moved.
+their prompts, and the schemas of the tools that a prompt offers are copied into its check.
+`python tests/prompts/number_prompts.py` rewrites the files in place and prints what moved.
 """
 
 from __future__ import annotations
@@ -40,9 +41,26 @@ def numbered(lines: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[st
             tuning = tuning_ids(ids)
             for id, line in zip(ids, group, strict=True):
                 renamed[line["id"]] = id
-                whole = {**line, "id": id, "split": "tuning" if id in tuning else "measured"}
+                whole = {**with_schemas(line), "id": id, "split": "tuning" if id in tuning else "measured"}
                 done.append({key: whole[key] for key in KEYS if key in whole})
     return done, renamed
+
+
+def offered_tools(text: str) -> dict[str, Any]:
+    """The JSON Schemas of the tools' arguments by the tools' names, from a system message with one tool a line."""
+    tools = [json.loads(line) for line in text.split("\n") if line.startswith('{"name": "')]
+    return {tool["name"]: tool["parameters"] for tool in tools}
+
+
+def with_schemas(line: dict[str, Any]) -> dict[str, Any]:
+    """The prompt with the schemas of the tools that its check expects calls of."""
+    check = line.get("check")
+    if not check or check["kind"] != "tool_call" or not check["parameters"]["calls"]:
+        return line
+    offered, called = offered_tools(line["messages"][0]["content"]), {}
+    for call in check["parameters"]["calls"]:
+        called[call["name"]] = offered[call["name"]]
+    return {**line, "check": {**check, "parameters": {**check["parameters"], "schemas": called}}}
 
 
 def tokens_of(line: dict[str, Any]) -> int:

@@ -37,6 +37,28 @@ TOOL = check("tool_call", calls=[CALL, {"name": "ring", "arguments": {}, "option
 BOOK = {"name": "book", "arguments": {"room": "A1", "people": 4, "why": "planning"}}
 RING = {"name": "ring", "arguments": {}}
 NO_CALL = check("tool_call", calls=[])
+LETTER = check("contains_all", words=["Ada"], none=["[date]", "[..]"])
+COPIES = check("contains_all", words=["COPY . ."])
+NOTICE = check("contains_all", words=["10点", "四小时"])
+OPENS = check("contains_all", words=["7"])
+ABOVE = check("contains_all", words=["grams > 0"])
+BASES = check("contains_all", words=["10110101", "B5"])
+GROWTH = check("contains_all", words=["O(n + k log k)"])
+THREE = check("contains_all", words=["x = 3"])
+PLACE = check("tool_call", calls=[{"name": "go", "arguments": {"to": {"text": 4, "contains": [["cellar", "attic"]]}}}])
+TASK = {"who": "Imke", "what": {"text": 6}, "until": {"any_of": ["2027-05-14", None]}}
+TASKS = check(
+    "tool_call",
+    calls=[{"name": "plan", "arguments": {"tasks": [TASK], "notes": {"length": 1}}}],
+    schemas={"plan": {"type": "object", "properties": {"notes": {"items": {"type": "string"}}}}},
+)
+DONE = {"who": "Imke", "what": "offers from two roofers", "until": "2027-05-14"}
+SHARP = check("json_schema", json_schema={"type": "object"}, expect={"/a": "child's - own", "/b": [{"any_of": [1, 2]}]})
+
+
+def plan(notes: list[Any], **changed: Any) -> str:
+    return json.dumps({"name": "plan", "arguments": {"tasks": [{**DONE, **changed}], "notes": notes}})
+
 
 CHECKED_16 = [
     "So 16 boxes are enough.\n\nCheck: 3 · 18 + 13 · 42 = 600.",
@@ -103,6 +125,27 @@ RIGHT: list[tuple[Check, str]] = [
     (TOOL, json.dumps({"tool_calls": [{"type": "function", "function": BOOK}, {"function": RING}]})),
     (TOOL, json.dumps([{**RING, "arguments": {"tone": "low"}}, {"name": "book", "parameters": BOOK["arguments"]}])),
     (NO_CALL, "You can simply ring the bell."),
+    (NO_CALL, "Buckwheat is no wheat [1], says the book [2]."),
+    (TOOL, "[1] As you said: " + json.dumps([BOOK, RING])),
+    (LETTER, "Ada, by that date I'll send your post on to the new address."),
+    (COPIES, "RUN pip install .\nCOPY . ."),
+    (NOTICE, "今晚 10 点停电，冰箱可保冷 四小时。"),
+    (NOTICE, "今晚10点起 , 四 小时"),
+    (OPENS, "It opens at 7am."),
+    (OPENS, "from 7 p.m."),
+    (OPENS, "at 7p.m. sharp"),
+    (ABOVE, "CHECK (grams>0)"),
+    (ABOVE, "CHECK (grams  >0)"),
+    (BASES, "10110101₂ and B5₁₆"),
+    (BASES, r"$10110101_2 = \text{B5}_{16}$"),
+    (BASES, r"\(10110101_{2}\) or \(B5_{16}\)"),
+    (GROWTH, r"$\mathcal{O}(n + k \log k)$"),
+    (GROWTH, "O(n+k log k)"),
+    (THREE, "x = 3, and x = 4"),
+    (PLACE, '{"name": "go", "arguments": {"to": "The Attic"}}'),
+    (TASKS, plan(["x"])),
+    (TASKS, plan(["x"], until=None)),
+    (SHARP, '{"a": "Child\u2019s \u2013 own", "b": [2.0]}'),
 ]
 WRONG: list[tuple[Check, str]] = [
     (INTEGER, "43"),
@@ -146,6 +189,32 @@ WRONG: list[tuple[Check, str]] = [
     (TOOL, json.dumps([{"name": "Book it", "arguments": BOOK["arguments"]}, RING])),
     (NO_CALL, json.dumps(RING)),
     (NO_CALL, ""),
+    (NO_CALL, "[1] " + json.dumps([BOOK])),
+    (NO_CALL, '{"answer": "buckwheat is no wheat"}'),
+    (TOOL, json.dumps([BOOK, RING, 5])),
+    (LETTER, "Ada, on [date] you get [..] euros."),
+    (LETTER, "Dear Ada, the key was handed back on [date]."),
+    (COPIES, "COPY requirements.txt ."),
+    (NOTICE, "今晚 110 点停电，四小时"),
+    (OPENS, "It opens at 17pm or at 7pmx."),
+    (OPENS, "1.7am"),
+    (ABOVE, "CHECK (milligrams>0)"),
+    (ABOVE, "CHECK (grams > 0.5)"),
+    (BASES, "101101012 and B516"),
+    (BASES, "10110101 and B56₁₆"),
+    (GROWTH, "O(n log n + k log k)"),
+    (THREE, "x = 3/2"),
+    (THREE, "x = 3.5"),
+    (PLACE, '{"name": "go", "arguments": {"to": "The kitchen"}}'),
+    (PLACE, '{"name": "go", "arguments": {"to": ["attic"]}}'),
+    (TASKS, plan([1])),
+    (TASKS, plan([], what="offers")),
+    (TASKS, plan(["x"], what="?")),
+    (TASKS, plan(["x"], who="Sefa")),
+    (TASKS, plan(["x"], until="2027-05-15")),
+    (TASKS, json.dumps({"name": "plan", "arguments": {"tasks": [{}], "notes": ["x"]}})),
+    (SHARP, '{"a": "child own", "b": [1]}'),
+    (SHARP, '{"a": "child\'s - own", "b": [3]}'),
 ]
 
 
@@ -318,6 +387,16 @@ def test_a_property_may_be_called_pattern_and_a_schema_may_refer_to_itself() -> 
     rule = check("json_schema", json_schema=tree)
     assert passes(rule, '{"pattern": "x", "child": {"child": {}}}')
     assert not passes(rule, '{"child": {"child": 3}}')
+
+
+@given(st.sampled_from(["[date]", "f()", "COPY . .", "(1, 2)", "{count}", "./a", "#[x]", "6 p.m."]), st.data())
+def test_no_form_loses_its_brackets_or_dots(form: str, data: st.DataObject) -> None:
+    """A text that holds every letter of the form but not its marks doesn't hold the form."""
+    marks = [at for at, mark in enumerate(form) if mark in "[](){}.#"]
+    at = data.draw(st.sampled_from(marks))
+    rule = check("contains_all", words=[form])
+    assert passes(rule, f"so {form} it is")
+    assert not passes(rule, f"so {form[:at]}~{form[at + 1 :]} it is")
 
 
 def test_every_checker_says_what_it_accepts() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from answers import read_answers
+from number_prompts import offered_tools
 from prompt_statistics import user_text
 
 from paribus.catalog import KINDS, Catalog, Check, SetPrompt
@@ -65,12 +65,12 @@ def test_a_check_refuses_what_is_no_answer(prompt: SetPrompt) -> None:
 @pytest.mark.parametrize("prompt", [p for p in CHECKED if check_of(p).kind == "tool_call"], ids=lambda p: p.id)
 def test_expected_calls_fit_the_tools_that_the_prompt_offers(prompt: SetPrompt) -> None:
     assert prompt.messages is not None
-    lines = prompt.messages[0]["content"].splitlines()
-    offered = {
-        t["name"]: t["parameters"] for t in (json.loads(line) for line in lines if line.startswith('{"name": "'))
-    }
+    offered = offered_tools(prompt.messages[0]["content"])
     assert len(offered) >= 2
-    for call in check_of(prompt).parameters["calls"]:
+    expected = check_of(prompt).parameters
+    called = {call["name"] for call in expected["calls"]}
+    assert expected.get("schemas", {}) == {name: offered[name] for name in called}, "run number_prompts.py"
+    for call in expected["calls"]:
         parameters = offered[call["name"]]
         assert set(parameters["required"]) <= set(call["arguments"]) <= set(parameters["properties"])
         for name, value in call["arguments"].items():

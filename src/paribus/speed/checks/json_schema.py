@@ -8,15 +8,15 @@ import jsonschema
 from pydantic import Field, field_validator
 
 from paribus.catalog import Spec
-from paribus.speed.checks.json_text import json_values, same
+from paribus.speed.checks.forms import fits
+from paribus.speed.checks.json_text import json_values
 from paribus.speed.checks.text import GivenAnswer
 
 
 class JsonSchemaParameters(Spec):
     """`json_schema`: a JSON Schema (2020-12; no regular expressions, no references to other documents).
 
-    `expect`: JSON pointers (`/items/0/name`) to the values that must be there; `{"any_of": [...]}` names forms, and
-    `{"length": n}` only how many parts there are.
+    `expect`: JSON pointers (`/items/0/name`) to the values that must be there, each a value or a form (`forms.fits`).
     """
 
     json_schema: dict[str, Any]
@@ -25,12 +25,7 @@ class JsonSchemaParameters(Spec):
     @field_validator("json_schema")
     @classmethod
     def _safe(cls, schema: dict[str, Any]) -> dict[str, Any]:
-        try:
-            jsonschema.Draft202012Validator.check_schema(schema)
-        except jsonschema.SchemaError as error:
-            raise ValueError(f"not a JSON Schema: {error.message[:200]}") from error
-        _refuse_unsafe(schema)
-        return schema
+        return safe_schema(schema)
 
 
 def check_json_schema(parameters: JsonSchemaParameters, answer: GivenAnswer) -> bool:
@@ -40,23 +35,32 @@ def check_json_schema(parameters: JsonSchemaParameters, answer: GivenAnswer) -> 
     if not values:
         return False
     value = values[-1]
-    try:
-        if not jsonschema.Draft202012Validator(parameters.json_schema).is_valid(value):
-            return False
-    except (RecursionError, ArithmeticError, ValueError):
-        return False
-    return all(_holds(value, pointer, wanted) for pointer, wanted in parameters.expect.items())
+    return obeys(value, parameters.json_schema) and all(
+        _holds(value, pointer, wanted) for pointer, wanted in parameters.expect.items()
+    )
 
 
 def _holds(value: Any, pointer: str, wanted: Any) -> bool:
     found, there = resolve(value, pointer)
-    if not there:
+    return there and fits(found, wanted)
+
+
+def safe_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema, when it is a JSON Schema that can neither hang nor reach out; `ValueError` when it isn't."""
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise ValueError(f"not a JSON Schema: {error.message[:200]}") from error
+    _refuse_unsafe(schema)
+    return schema
+
+
+def obeys(value: Any, schema: dict[str, Any]) -> bool:
+    """Whether a JSON value fits a schema; values that the validation can't bear don't."""
+    try:
+        return jsonschema.Draft202012Validator(schema).is_valid(value)
+    except (RecursionError, ArithmeticError, ValueError):
         return False
-    if isinstance(wanted, dict) and wanted.keys() == {"any_of"}:
-        return any(same(found, form) for form in wanted["any_of"])
-    if isinstance(wanted, dict) and wanted.keys() == {"length"}:
-        return isinstance(found, list | dict | str) and len(found) == wanted["length"]
-    return same(found, wanted)
 
 
 def resolve(value: Any, pointer: str) -> tuple[Any, bool]:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from paribus.speed.checks.text import one_typing
+
 MAX_VALUES = 4_000
 """A JSON value with more parts than this is no honest answer; comparing it could take long."""
 MAX_DEPTH = 60
@@ -59,11 +61,11 @@ def bounded(value: Any) -> bool:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two JSON values say the same: text without regard to case and blanks at ends, 3 = 3.0, true is not 1."""
+    """Whether two JSON values say the same: text however it is typed (`one_typing`), 3 = 3.0, true is not 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, str) and isinstance(right, str):
-        return " ".join(left.casefold().split()) == " ".join(right.casefold().split())
+        return one_typing(left) == one_typing(right)
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
     if isinstance(left, dict) and isinstance(right, dict):

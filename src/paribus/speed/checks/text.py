@@ -25,24 +25,36 @@ class GivenAnswer:
         return len(self.text) > MAX_CHARACTERS or calls > MAX_CHARACTERS or len(self.tool_calls) > 64
 
 
-_MARKS = re.compile(r"[*`$]|\\[,;!]|\\(?:left|right)\b")
+_MARKS = re.compile(r"[*`$]|\\[,;!()\[\]]|\\(?:left|right)\b")
+_NAMED = re.compile(r"\\(log|ln|lg)(?![a-z])")
+_DOT = re.compile(r"\\cdot(?![a-z])")
 _FRACTION = re.compile(r"(\d?)\s?(?:\\[,;!])?\\[dt]?frac(?:\{([^{}]{1,40})\}\{([^{}]{1,40})\}|(\d)(\d))")
 _VULGAR = re.compile(r"(\d?)\s?([\u00bc-\u00be\u2150-\u215e])")
-_TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\{([^{}]{0,200})\}")
+_TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf|mathcal)\{([^{}]{0,200})\}")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$", re.MULTILINE)
 _ANSWER = re.compile(r"\banswer\b(?:\s+(?:is|are|was))?\s*[:=]?|\bfinal result\b\s*[:=]?", re.IGNORECASE)
-_MINUS = str.maketrans({"\u2212": "-", "\u2013": "-", "\u2011": "-", "\u00a0": " ", "\u202f": " ", "\u2019": "'"})
+_BASE = re.compile(r"(?<=[0-9])(?:_\{([0-9]{1,4})\}|([\u2080-\u2089]{1,4}))")
+_DASHES = dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
+_SIGNS = str.maketrans({**_DASHES, "\u00a0": " ", "\u202f": " ", "\u2018": "'", "\u2019": "'", "\u22c5": "\u00b7"})
+_QUOTES = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"'})
+_UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
+_BLANK_BESIDE = re.compile(rf"(?<=[{_UNSPACED}]) | (?=[{_UNSPACED}])")
 
 
 def plain(text: str) -> str:
-    r"""The text without Markdown and LaTeX marks: fractions as a/b, one kind of minus sign and apostrophe, NFC.
+    r"""The text without Markdown and LaTeX marks: fractions as a/b, one kind of dash and apostrophe, NFC.
 
     A whole number before a fraction stays apart from it: `1\frac{3}{20}` and `1 3/20` are the same. LaTeX's `{,}` is a
-    comma between digits.
+    comma between digits. A subscript behind a digit is the base of the number and stays apart from it: `101_2`.
     """
-    text = unicodedata.normalize("NFC", text).translate(_MINUS).replace("{,}", ",")
+    text = unicodedata.normalize("NFC", text).translate(_SIGNS).replace("{,}", ",")
+    text = _DOT.sub("\u00b7", _NAMED.sub(r"\1", _BASE.sub(_base, text)))
     text = _TEXT.sub(r"\1", _VULGAR.sub(_vulgar, _FRACTION.sub(_latex_fraction, text)))
     return _MARKS.sub("", text)
+
+
+def _base(found: re.Match[str]) -> str:
+    return "_" + unicodedata.normalize("NFKC", found.group(1) or found.group(2))
 
 
 def _latex_fraction(found: re.Match[str]) -> str:
@@ -59,6 +71,22 @@ def _vulgar(found: re.Match[str]) -> str:
 def folded(text: str) -> str:
     """Case and runs of white space folded away, NFKC."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def unspaced(text: str) -> str:
+    """Without blanks beside characters of scripts that put none between words: `今晚 10 点` is `今晚10点`."""
+    return _BLANK_BESIDE.sub("", text)
+
+
+def spaced(character: str) -> bool:
+    """Whether the character belongs to a script that puts blanks between words (not Chinese, Japanese, Thai)."""
+    code = ord(character)
+    return not (0x0E00 <= code <= 0x0E7F or 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF)
+
+
+def one_typing(text: str) -> str:
+    """Case, runs of white space, and the ways to type quotes, apostrophes and dashes folded away."""
+    return " ".join(text.translate(_SIGNS).translate(_QUOTES).casefold().split())
 
 
 def without_fences(text: str) -> str:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from paribus.catalog import Spec
-from paribus.speed.checks.json_text import json_values, parse_json, same
+from paribus.speed.checks.forms import fits
+from paribus.speed.checks.json_schema import obeys, safe_schema
+from paribus.speed.checks.json_text import json_values, parse_json
 from paribus.speed.checks.text import GivenAnswer
 
 
 class ExpectedCall(Spec):
-    """One call: each argument's value, or a form of it; `optional` arguments may be there with any value.
+    """One call: each argument's value, or a form of it (`forms.fits`).
 
-    Forms: `{"any_of": [...]}`; `{"text": n}`, any text of at least n characters; `{"length": n}`, a list of n parts.
+    `optional` arguments may be there with any value.
     """
 
     name: str
@@ -23,10 +25,19 @@ class ExpectedCall(Spec):
 
 
 class ToolCallParameters(Spec):
-    """`calls`: all calls that must be made, no other (none: the answer must be words); `ordered`: in this order."""
+    """`calls`: all calls that must be made, no other (none: the answer must be words); `ordered`: in this order.
+
+    `schemas`: by a tool's name the JSON Schema that the arguments of its calls must fit.
+    """
 
     calls: list[ExpectedCall] = Field(max_length=40)
     ordered: bool = False
+    schemas: dict[str, dict[str, Any]] = {}
+
+    @field_validator("schemas")
+    @classmethod
+    def _safe(cls, schemas: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        return {name: safe_schema(schema) for name, schema in schemas.items()}
 
 
 def check_tool_call(parameters: ToolCallParameters, answer: GivenAnswer) -> bool:
@@ -36,6 +47,8 @@ def check_tool_call(parameters: ToolCallParameters, answer: GivenAnswer) -> bool
         return False
     if not calls:
         return any(character.isalpha() for character in answer.text)
+    if not all(obeys(arguments, parameters.schemas.get(name, {})) for name, arguments in calls):
+        return False
     if parameters.ordered:
         return all(_fits(call, wanted) for call, wanted in zip(calls, parameters.calls, strict=True))
     return _all_matched(calls, list(parameters.calls))
@@ -50,10 +63,14 @@ def _native(answer: GivenAnswer) -> list[Call] | None:
 
 
 def _written(text: str) -> list[Call] | None:
-    """Calls in the text: JSON objects with a name and arguments, alone, in an array, or under `tool_calls`."""
+    """Calls in the text: JSON objects with a name and arguments, alone, in an array, or under `tool_calls`.
+
+    A list without objects, such as a remark's number `[1]`, belongs to the words.
+    """
     calls: list[Call] = []
     for value in json_values(text):
-        for part in _flat(value):
+        parts = _flat(value)
+        for part in parts if any(isinstance(part, dict) for part in parts) else ():
             call = _call(part)
             if call is None:
                 return None
@@ -101,16 +118,4 @@ def _fits(call: Call, wanted: ExpectedCall) -> bool:
     given = {key: value for key, value in arguments.items() if key not in wanted.optional or key in wanted.arguments}
     if name != wanted.name or given.keys() != wanted.arguments.keys():
         return False
-    return all(_value_fits(given[key], form) for key, form in wanted.arguments.items())
-
-
-def _value_fits(value: Any, form: Any) -> bool:
-    if isinstance(form, dict) and len(form) == 1:
-        kind, wanted = next(iter(form.items()))
-        if kind == "any_of" and isinstance(wanted, list):
-            return any(same(value, one) for one in wanted)
-        if kind == "text" and isinstance(wanted, int):
-            return isinstance(value, str) and len(value.strip()) >= wanted
-        if kind == "length" and isinstance(wanted, int):
-            return isinstance(value, list) and len(value) == wanted
-    return same(value, form)
+    return all(fits(given[key], form) for key, form in wanted.arguments.items())

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from pydantic import Field
 
 from paribus.catalog import Spec
-from paribus.speed.checks.text import GivenAnswer, final_places, folded, plain, without_fences
+from paribus.speed.checks.text import GivenAnswer, final_places, folded, plain, spaced, unspaced, without_fences
 
-_AROUND = re.compile(r"\s*([-+*/=<>(),:;^|])\s*")
+_AROUND = re.compile(r"\s*([-+*/=<>(),:;^|\u00b7])\s*")
 _BULLET = re.compile(r"^(?:[-*>]|\d{1,3}[.)])\s+")
-_EDGES = "\"'“”‘’«»`*.,;:!?()[]{} \t"
+_EDGES = "\"'“”‘’«»` \t"
+"""What may stand around a form and isn't part of it. Brackets and dots are: `[date]`, `f()`, `COPY . .`."""
+_CODE = frozenset("=<>+/^|()\u00b7")
+_HALF_OF_DAY = re.compile(r"[ap]\.?m\b")
 _SPAN = re.compile(r"`([^`\n]{1,400})`")
 
 WORD = Field(min_length=1, max_length=400)
@@ -55,14 +60,35 @@ def check_short_answer(parameters: ShortAnswerParameters, answer: GivenAnswer) -
 
 def check_contains_all(parameters: ContainsAllParameters, answer: GivenAnswer) -> bool:
     """Every word (or one of its forms) occurs in the answer as whole words, and none of the forbidden ones."""
-    text = folded(plain(answer.text))
-    if parameters.max_words is not None and text.count(" ") >= parameters.max_words:
+    if parameters.max_words is not None and folded(plain(answer.text)).count(" ") >= parameters.max_words:
         return False
-    for word in parameters.words:
-        forms = [word] if isinstance(word, str) else word
-        if not any(_occurs(folded(plain(form)), text) for form in forms):
-            return False
-    return not any(_occurs(folded(plain(form)), text) for form in parameters.none)
+    text = Readings.of(answer.text)
+    if not all(text.hold([word] if isinstance(word, str) else word) for word in parameters.words):
+        return False
+    return not text.hold(parameters.none)
+
+
+@dataclass(frozen=True)
+class Readings:
+    """A text as words are looked for in it: folded, and for forms with operators without the blanks around those."""
+
+    words: str
+    code: str
+
+    @classmethod
+    def of(cls, text: str) -> Readings:
+        """The readings of a text."""
+        words = unspaced(folded(plain(text)))
+        return cls(words, _AROUND.sub(r"\1", words))
+
+    def hold(self, forms: Iterable[str]) -> bool:
+        """Whether one of the forms occurs as whole words; blanks around operators and beside Chinese don't count."""
+        return any(self._holds(unspaced(folded(plain(form)))) for form in forms)
+
+    def _holds(self, form: str) -> bool:
+        return _occurs(form, self.words) or (
+            not _CODE.isdisjoint(form) and _occurs(_AROUND.sub(r"\1", form), self.code)
+        )
 
 
 def check_exact_line(parameters: ExactLineParameters, answer: GivenAnswer) -> bool:
@@ -93,31 +119,30 @@ def _occurs(form: str, text: str) -> bool:
     at = text.find(form)
     while at >= 0:
         end = at + len(form)
-        if _ends_word(form[0], text[at - 1 : at]) and _ends_word(form[-1], text[end : end + 1]):
-            number = form[0].isdigit() and _part_of_number(text[max(0, at - 2) : at], text[end : end + 2], form)
-            if not number:
-                return True
+        alone = _ends_word(form[0], text[max(0, at - 1) : at]) and _ends_form(form[-1], text[end : end + 5])
+        if alone and not _part_of_number(text[max(0, at - 2) : at], text[end : end + 2], form):
+            return True
         at = text.find(form, at + 1)
     return False
 
 
+def _ends_form(last: str, after: str) -> bool:
+    """Whether a form may end here; a number may also before the half of the day: `7pm`."""
+    return _ends_word(last, after[:1]) or (last.isdigit() and _HALF_OF_DAY.match(after) is not None)
+
+
 def _ends_word(inner: str, outer: str) -> bool:
     """Whether a word may end between the two characters. Scripts without blanks between words always may."""
-    if not outer or not _spaced(inner) or not _spaced(outer):
+    if not outer or not spaced(inner) or not spaced(outer):
         return True
     return not (inner.isalnum() and outer.isalnum())
 
 
-def _spaced(character: str) -> bool:
-    """Whether the character belongs to a script that puts blanks between words (not Chinese, Japanese, Thai)."""
-    code = ord(character)
-    return not (0x0E00 <= code <= 0x0E7F or 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF)
-
-
 def _part_of_number(before: str, after: str, form: str) -> bool:
-    """Whether a number goes on beyond the form: `1.5` and `-5` for 5, `5/6` and `5,200` for 5."""
-    if before[-1:] == "-" and not before[:-1].isalnum():
+    """Whether a number goes on beyond the form: `1.5` and `-5` for 5, `5/6` `5,200` for 5, `x = 3/2` for `x = 3`."""
+    begins = form[0].isdigit()
+    if begins and before[-1:] == "-" and not before[:-1].isalnum():
         return True
-    if before[-1:] in {".", ",", "/"} and before[:-1].isdigit():
+    if begins and before[-1:] in {".", ",", "/"} and before[:-1].isdigit():
         return True
     return form[-1].isdigit() and after[:1] in {".", ",", "/"} and after[1:].isdigit()
