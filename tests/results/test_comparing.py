@@ -9,9 +9,11 @@ from paribus.conditions import CONDITIONS, CheckFailed, UsageError
 from paribus.results.batches import window_batches
 from paribus.results.compare import Comparison, compare
 from paribus.results.data import RunData
+from paribus.results.figures import numbers
 from paribus.results.gates import SUBJECTS, differences, parse_subjects, refusals
 from paribus.results.run import RunSummary
 from paribus.results.seal import seal
+from paribus.results.strip import strip_of
 
 DECODER = parse_subjects("decoder")
 
@@ -100,6 +102,15 @@ def test_fewer_requests_admitted_than_asked_is_refused(pair: tuple[RunData, RunD
     assert "12 of 16" in str(refusals(one, all_)[0])
 
 
+def test_one_request_less_than_asked_is_admitted_as_the_protocol_says(pair: tuple[RunData, RunData]) -> None:
+    less, few = (changed(pair[0], requests_at_once=16, admitted=n) for n in (15, 14))
+    unread = changed(pair[0], requests_at_once=16, admitted=None)
+    assert refusals(less, unread) == []
+    assert "not read" in str(refusals(few, unread)[0])
+    said = [next(p.text for p in strip_of(one) if p.name == "requests") for one in (less, few)]
+    assert ["admitted" in text for text in said] == [False, True]
+
+
 def test_two_models_may_send_their_own_sampling_fields_if_none_is_left_out(pair: tuple[RunData, RunData]) -> None:
     model = parse_subjects("model")
     other = changed(pair[0], model="other", sampling={"temperature": 1.0, "top_k": 64})
@@ -138,6 +149,20 @@ def _at_sixteen(clone: Clone, starts: int) -> Comparison:
     names = ("ngram-simple-n4-m4", "plain")
     runs = [sealed(clone, name, "c16-long", starts=starts, words=60) for name in names]
     return compare(runs[0], runs[1], DECODER, window_batches)
+
+
+def test_without_a_steady_window_both_sides_are_compared_by_the_whole_run_and_no_batches(clone: Clone) -> None:
+    names = ("ngram-simple-n4-m4", "plain")
+    runs = [sealed(clone, name, "c16-long", scale="demo", words=60) for name in names]
+    assert [one.summary.speed.throughput.value for one in runs if one.summary.speed] == [None, None]
+    made = {one.metric: one for one in compare(runs[0], runs[1], DECODER, window_batches).ratios}
+    assert "ratio_throughput" not in made
+    ratio = made["ratio_throughput_whole_run"]
+    assert ratio.value > 1
+    assert (ratio.low, ratio.high) == (None, None)
+    figures = {one.metric: one for one in numbers(runs[0])}
+    assert "throughput" not in figures
+    assert figures["throughput_whole_run"].headline
 
 
 @pytest.mark.parametrize(("starts", "basis"), [(3, "starts"), (1, "batches")])

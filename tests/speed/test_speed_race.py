@@ -105,7 +105,21 @@ def test_sixteen_requests_at_sixteen_have_no_steady_window_and_race_by_the_whole
     assert (found.winner, found.metric, found.plain_is_faster) == ("b", "throughput_whole_run", True)
 
 
-def test_a_candidate_without_a_window_is_left_out_at_sixteen():
+def test_where_one_candidate_has_no_window_all_race_by_the_whole_run():
+    def told(window, whole):
+        made = part(1)
+        through = Throughput(value=window, low=window, high=window, raw_arrival=None, whole_run=whole)
+        return StartPart(made.rows, made.summary.model_copy(update={"throughput": through}))
+
+    found = verdict(
+        entry("plain", told(None, 30.0)), entry("a", told(90.0, 29.0)), entry("b", told(50.0, 31.0)), requests=16
+    )
+    assert (found.winner, found.metric) == ("b", "throughput_whole_run")
+    assert [c.value for c in found.candidates] == [30.0, 29.0, 31.0]
+    assert [c.left_out for c in found.candidates] == [None, None, None]
+
+
+def test_a_candidate_without_any_throughput_is_left_out_at_sixteen():
     found = verdict(entry("plain", part(1, tokens_a_second=5.0)), entry("a", part(1)), requests=16)
     assert found.winner == "plain"
-    assert found.candidates[1].left_out == "no throughput"
+    assert found.candidates[1].left_out == "no throughput_whole_run"

@@ -15,6 +15,7 @@ from speed_making import make_row, make_trace, stream
 
 from paribus.conditions import UsageError, flag
 from paribus.speed.flags import Facts
+from paribus.speed.load import completions
 from paribus.speed.metrics.throughput import Window
 from paribus.speed.rows import Row, read_rows, write_rows
 from paribus.speed.summarise import Around, StartPart, concurrency_seen, pool, summarise
@@ -63,6 +64,28 @@ def test_a_window_gives_throughput_with_its_kind_of_interval():
     assert summary.window_ns == (400 * MS, 1200 * MS)
     assert summary.throughput.requests_per_s == pytest.approx(10, rel=0.3)
     assert summary.concurrency_seen == 4
+
+
+def test_a_completion_in_the_window_is_the_end_of_its_exchange_not_its_last_text():
+    traces = [
+        make_trace(
+            stream([(10.0 * (i + 1), 1) for i in range(40)], seed=k, index=k, ended_ns=end * MS, prompt_id=f"p{k}")
+        )
+        for k, end in enumerate([400, 410, 900])
+    ]
+    window = Window(0, 800 * MS)
+    _, summary = summarise(traces, Around(3, window=window))
+    assert summary.throughput.requests_per_s * window.seconds == completions([t.ended_ns for t in traces], window) == 2
+
+
+def test_acceptance_of_a_run_is_a_ratio_of_sums_not_a_mean_of_ratios():
+    one = {"generated_tokens": 100.0, "accepted_tokens": 60.0, "drafts": 20.0}
+    two = {"generated_tokens": 900.0, "accepted_tokens": 90.0, "drafts": 80.0}
+    made = [start(4, counters=counters) for counters in (one, two)]
+    found = pool([StartPart(rows, summary) for rows, summary in made]).acceptance
+    assert found.acceptance_length == pytest.approx(1 + 150 / 100)
+    assert found.tokens_per_pass == pytest.approx(1000 / (1000 - 150))
+    assert found.counted_tokens == 1000
 
 
 def test_soak_requests_fill_the_window_but_are_not_counted():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.speed.load import steady_window
+from paribus.speed.load import completions, steady_window
 from paribus.speed.metrics.throughput import Window, arrived, credited, steps, throughput
 
 SECOND = 10**9
@@ -108,6 +108,24 @@ def test_the_steady_window_leaves_out_rise_and_fall_and_keeps_to_the_clock():
     ends = [round((i // 4 + 1) * 0.217 * SECOND) for i in range(16)]
     window = steady_window(ends, 4)
     assert window == Window(300_000_000, 800_000_000)
+
+
+def test_a_single_wave_gives_no_window():
+    # 24 requests at 16: all prompts are read together, and the stretch up to the first idle worker saw only decoding.
+    ends = [round((30 + i / 4) * SECOND) for i in range(24)]
+    assert steady_window(ends, 16) is None
+    assert steady_window([round((30 + i) * SECOND) for i in range(32)], 16) is None, "a second wave is the fall"
+
+
+def test_the_window_opens_when_every_worker_is_past_its_first_wave_and_holds_as_many_ends_as_workers():
+    window = steady_window([(i + 1) * SECOND for i in range(64)], 16)
+    assert window == Window(16 * SECOND, 49 * SECOND)
+    # One end less than there are workers, and there is none.
+    assert steady_window([(i + 1) * SECOND for i in range(46)], 16) is None
+    assert (
+        completions([(i + 1) * SECOND for i in range(47)], steady_window([(i + 1) * SECOND for i in range(47)], 16))
+        == 16
+    )
 
 
 def test_too_few_requests_have_no_steady_window():

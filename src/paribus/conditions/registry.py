@@ -90,7 +90,7 @@ CONDITIONS = _table(
     Condition("os", "observed", "shown", "", "operating system"),
     Condition("engine_version", "observed", "subject", "engine", "engine version"),
     Condition("attention_backend", "observed", "subject", "engine", "attention backend"),
-    Condition("admitted", "observed", "shown", "requests", "requests admitted"),
+    Condition("admitted", "observed", "shown", "requests", "requests admitted (refused below requests at once - 1)"),
     Condition("cached_tokens", "observed", "always", "", "cached prompt tokens"),
     Condition("streaming_interval", "observed", "always", "", "tokens a streamed piece"),
     Condition("sampling_accepted", "observed", "always", "sampling", "sampling fields sent"),

@@ -175,9 +175,11 @@ def _check_prompts(left: RunData, right: RunData) -> None:
 
 
 def _throughput(left: RunData, right: RunData, batches: Batches | None) -> list[Number]:
-    sides = [[s.throughput.value for s in data.starts if s.throughput.value] for data in (left, right)]
-    if not _several(left) or not all(sides):
+    if not _several(left):
         return []
+    sides = [[s.throughput.value for s in data.starts if s.throughput.value] for data in (left, right)]
+    if any(len(side) < len(data.starts) for side, data in zip(sides, (left, right), strict=True)):
+        return _whole_run(left, right)
     estimate = ratio_of_starts(sides[0], sides[1])
     if min(map(len, sides)) == 1 and batches is not None:
         # One start on a side: batch means inside it are all there is, and the sentence says so.
@@ -188,6 +190,17 @@ def _throughput(left: RunData, right: RunData, batches: Batches | None) -> list[
     title = "Throughput ratio"
     low, high = estimate.low, estimate.high
     return [Number("ratio_throughput", title, "x", "higher", estimate.value, low, high, estimate.basis)]
+
+
+def _whole_run(left: RunData, right: RunData) -> list[Number]:
+    """Where a side has no steady window: both by the whole run, and by no batches."""
+    sides = [[s.throughput.whole_run for s in data.starts if s.throughput.whole_run] for data in (left, right)]
+    if not all(sides):
+        return []
+    found = ratio_of_starts(sides[0], sides[1])
+    title = "Throughput ratio over the whole run, rise and fall included,"
+    name = "ratio_throughput_whole_run"
+    return [Number(name, title, "x", "higher", found.value, found.low, found.high, found.basis)]
 
 
 def _several(data: RunData) -> bool:

@@ -12,7 +12,7 @@ from paribus.speed.metrics import metrics
 from paribus.speed.metrics.answer_time import CAPPED
 from paribus.speed.rows import KS, READERS, Row
 from paribus.speed.speedup import level
-from paribus.speed.statistics import Cell, Estimate, mean, ratio_of_sums, t_over_starts
+from paribus.speed.statistics import Cell, Estimate, mean, ratio_of_sums, t_over_starts, throughput_estimate
 from paribus.speed.summary import Interval, SpeedSummary
 
 Starts = Sequence[Sequence[Row]]
@@ -62,6 +62,10 @@ def _speed(data: RunData, speed: SpeedSummary) -> Iterator[Number]:
     yield from _interval("output_speed_standard", speed.output_speed_standard, headline=not several)
     yield from _interval("decode_speed", speed.decode_speed, coverage=speed.decode_speed.coverage)
     yield from _interval("throughput", speed.throughput, headline=several)
+    if several:
+        whole = [one.throughput.whole_run for one in data.starts if one.throughput.whole_run is not None]
+        estimate = throughput_estimate(whole, []) if whole and len(whole) == len(data.starts) else None
+        yield from _number("throughput_whole_run", estimate, headline=speed.throughput.value is None)
     if speed.acceptance is not None:
         yield from _plain("acceptance_length", speed.acceptance.acceptance_length)
         yield from _plain("tokens_per_pass", speed.acceptance.tokens_per_pass)
@@ -131,6 +135,7 @@ def _whole_answers(starts: Starts, several: bool) -> Iterator[Number]:
 _TITLES = {
     "tokens_per_answer": ("Standard tokens an answer", "standard tokens", ""),
     "tokens_per_pass": ("Tokens a forward pass", "tokens", "higher"),
+    "throughput_whole_run": ("Throughput of the whole run, rise and fall included", "standard tokens/s", "higher"),
     "stall": ("Longest gaps between arrivals (p99)", "ms", "lower"),
     **{f"reader_wait_{s}": (f"A reader at {s} tokens/s waits", "s", "lower") for s in READERS},
 }

@@ -13,6 +13,7 @@ from typing import Any
 from paribus.conditions import CONDITIONS, UsageError
 from paribus.results.run import RunSummary
 from paribus.results.strip import UNKNOWN
+from paribus.speed.flags import admits_fewer
 
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "decoder": ("decoder", "decoder_parameters"),
@@ -159,9 +160,9 @@ def _limits(left: RunSummary, right: RunSummary) -> list[Difference]:
         found.append(Difference("kind_of_run", "kind of run", left.kind, right.kind, True))
     if left.origin != right.origin:
         found.append(Difference("origin", "origin", left.origin, right.origin, True))
-    admitted = [_admits(side) for side in (left, right)]
-    if any(admitted):
-        one, two = (side or "as many as asked" for side in admitted)
+    admitted = [_admitted(side) for side in (left, right)]
+    if any(admits_fewer(*side) for side in admitted):
+        one, two = (_said(*side) for side in admitted)
         found.append(Difference("admitted", "requests admitted", one, two, True))
     invalid = [_invalid(side) for side in (left, right)]
     if any(invalid):
@@ -170,10 +171,15 @@ def _limits(left: RunSummary, right: RunSummary) -> list[Difference]:
     return found
 
 
-def _admits(run: RunSummary) -> str:
+def _admitted(run: RunSummary) -> tuple[int | None, int]:
+    """Requests admitted (None: not read) and asked for; quality has no such limit."""
     admitted, asked = run.conditions.get("admitted"), run.conditions.get("requests_at_once")
-    few = run.kind != "quality" and isinstance(admitted, int) and isinstance(asked, int) and admitted < asked
-    return f"{admitted} of {asked}" if few else ""
+    read = run.kind != "quality" and isinstance(admitted, int)
+    return admitted if read else None, asked if isinstance(asked, int) else 1
+
+
+def _said(admitted: int | None, asked: int) -> str:
+    return "not read" if admitted is None else f"{admitted} of {asked}"
 
 
 def _invalid(run: RunSummary) -> str:

@@ -146,11 +146,15 @@ def _best(side: Mapping[str, RunData], winner: str | None) -> RunData | None:
     if winner is not None and winner in side:
         return side[winner]
     speculative = [data for decoder, data in side.items() if decoder != PLAIN] or list(side.values())
-    return max(speculative, key=_speed, default=None)
+    windows = all(d.summary.speed is not None and d.summary.speed.throughput.value for d in speculative)
+    return max(speculative, key=lambda data: _speed(data, windows), default=None)
 
 
-def _speed(data: RunData) -> float:
+def _speed(data: RunData, windows: bool) -> float:
+    """What all requests write together: by the window where all have one, else by the whole run; alone, one answer."""
     speed = data.summary.speed
     if speed is None:
         return 0.0
-    return speed.throughput.value or speed.output_speed_standard.value or 0.0
+    together = speed.throughput.value if windows else speed.throughput.whole_run
+    several = (data.summary.declared.get("requests_at_once") or 1) > 1
+    return (together if several else speed.output_speed_standard.value) or 0.0

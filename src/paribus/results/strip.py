@@ -12,6 +12,7 @@ from typing import Any
 
 from paribus.conditions import Flag
 from paribus.results.run import RunSummary
+from paribus.speed.flags import admits_fewer
 
 UNKNOWN = "not disclosed"
 SEPARATOR = " · "
@@ -150,7 +151,7 @@ def _requests(conditions: Mapping[str, Any]) -> str:
         return f"requests at once: {UNKNOWN}"
     text = "1 request" if asked == 1 else f"{asked:,} requests at once"
     admitted = conditions.get("admitted")
-    return f"{text}, {admitted} admitted" if isinstance(admitted, int) and admitted < asked else text
+    return f"{text}, {admitted} admitted" if isinstance(admitted, int) and admits_fewer(admitted, asked) else text
 
 
 def _answers(conditions: Mapping[str, Any]) -> str:

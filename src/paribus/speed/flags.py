@@ -169,9 +169,18 @@ def late(facts: Facts) -> Flag | None:
 
 def admits(facts: Facts) -> Flag | None:
     """The 10th percentile of the running gauge is below the requests asked minus one."""
-    if facts.admitted is None or facts.concurrency < 2 or facts.admitted >= facts.concurrency - 1:
+    if not admits_fewer(facts.admitted, facts.concurrency):
         return None
     return flag("admits", f"{facts.admitted} of {facts.concurrency}")
+
+
+def admits_fewer(admitted: int | None, asked: int) -> bool:
+    """PROTOCOL's rule at several requests, for the flag, the gate and the strip alike: below `asked` - 1.
+
+    `admitted`: 10th percentile of the running gauge; the gauge is read between two requests too, so one less is none
+    missing. None, where nothing was read, is no reason to refuse.
+    """
+    return admitted is not None and asked >= 2 and admitted < asked - 1
 
 
 def not_stationary(facts: Facts) -> Flag | None:

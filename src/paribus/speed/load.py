@@ -254,15 +254,22 @@ async def run_window(
 def steady_window(ends_ns: Iterable[int], concurrency: int) -> Window | None:
     """The steady part of a load of a given number of requests, from their ends; None where there is none.
 
-    It begins when an eighth of the requests has ended (as many as there are workers, at most; one at least) and ends
-    when the first worker found no more requests: all workers were busy in it. Edges are moved inward to multiples of
-    0.1 s on the load's clock, so that no arrival sets them.
+    It begins when as many requests have ended as there are workers, and ends when the first worker found no more
+    requests: the first wave is behind, and all workers were busy in it. It must hold at least as many ends as there
+    are workers: a single wave, all of its prompts read together, is no steady load. Edges are moved inward to
+    multiples of 0.1 s on the load's clock, so that no arrival sets them.
     """
     ends = sorted(ends_ns)
     if concurrency < 2 or len(ends) <= concurrency:
         return None
-    soaked = ends[max(1, min(concurrency, len(ends) // 8)) - 1]
+    soaked = ends[concurrency - 1]
     # With R requests and N workers the (R - N + 1)-th end leaves the first worker without a next request.
     idle = ends[len(ends) - concurrency]
     start, end = -(-soaked // TICK_NS) * TICK_NS, idle // TICK_NS * TICK_NS
-    return Window(start, end) if end > start else None
+    window = Window(start, end)
+    return window if end > start and completions(ends, window) >= concurrency else None
+
+
+def completions(ends_ns: Iterable[int], window: Window) -> int:
+    """How many exchanges ended in a window. The one definition of a completion in it: its end, not its last text."""
+    return sum(window.start_ns < end <= window.end_ns for end in ends_ns)

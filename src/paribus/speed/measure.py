@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from paribus.speed.load import (
     Ended,
     LoadRequest,
     WindowPlan,
+    completions,
     ignore,
     poisson,
     run_closed_loop,
@@ -179,15 +181,15 @@ async def _run(
         return None, ""
     ends = [(outcome.ended_ns, outcome.error) for outcome in spool]
     window = steady_window([end for end, _ in ends], load.concurrency)
-    inside = sum(window.start_ns < end <= window.end_ns and error is None for end, error in ends) if window else 0
+    inside = completions([end for end, error in ends if error is None], window) if window else 0
     enough = window is not None and window.seconds >= load.window_s and inside >= load.window_completions
     return window, "" if enough else _short(window, inside)
 
 
 def _short(window: Window | None, inside: int) -> str:
     if window is None:
-        return "too few requests for a stretch in which all of them were under way"
-    return f"{window.seconds:.1f} s with {inside} completions"
+        return "there is none, too few requests ended after the first wave while all workers were busy"
+    return f"{window.seconds:.1f} s with {inside} completion{'' if inside == 1 else 's'}"
 
 
 Readings = list[tuple[int, Mapping[str, float]]]
@@ -229,7 +231,8 @@ def admitted(seen: Sequence[Mapping[str, float]]) -> int | None:
     """10th percentile of the running gauge; None with fewer than three readings."""
     running = [told["running"] for told in seen if "running" in told]
     tenth = percentile(running, 0.1)
-    return round(tenth) if tenth is not None and len(running) >= ENOUGH_READINGS else None
+    # Down, not to the nearest: 14.6 is below 15.
+    return math.floor(tenth) if tenth is not None and len(running) >= ENOUGH_READINGS else None
 
 
 def engine_load(seen: Sequence[Mapping[str, float]]) -> EngineLoad | None:

@@ -41,8 +41,8 @@ def decide(
     largest k that every candidate reaches at half of the prompts or more, over the prompts where all reach it. The
     winner is then measured by `time_to_k`, and a decoder that wins by looping through longer answers, as it can by
     tokens a second, gains nothing. Where not even the first token is shared, `output_speed` stands in. At several
-    requests it is `throughput` of the steady window; at scales whose requests are too few for one, that of the whole
-    run (`throughput_whole_run`), for all candidates alike. All are in standard tokens a second, higher is better.
+    requests it is `throughput` of the steady window; where any candidate has none, that of the whole run
+    (`throughput_whole_run`), for all candidates alike. All are in standard tokens a second, higher is better.
     Where no candidate speculates, the best of all wins. `CheckFailed` when no candidate is valid.
     """
     pooled = {entry.decoder: pool(entry.starts, cpu=cpu) for entry in entries}
@@ -95,7 +95,8 @@ def _values(
 
 
 def _throughputs(pooled: dict[str, SpeedSummary]) -> tuple[str, dict[str, Interval]]:
-    if all(summary.throughput.value is None for summary in pooled.values()):
+    # All by the window, or all by the whole run: never one kind beside the other.
+    if any(summary.throughput.value is None for summary in pooled.values()):
         whole = {name: summary.throughput.whole_run for name, summary in pooled.items()}
         return "throughput_whole_run", {name: Interval(value=v, low=None, high=None) for name, v in whole.items()}
     return "throughput", {name: summary.throughput for name, summary in pooled.items()}

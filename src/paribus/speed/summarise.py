@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from paribus.speed.derive import row_of
 from paribus.speed.flags import Facts, judge, pooled
+from paribus.speed.load import completions
 from paribus.speed.metrics.acceptance import acceptance
 from paribus.speed.metrics.answer_time import answer_time
 from paribus.speed.metrics.decode_speed import decode_speed
@@ -76,7 +77,7 @@ class _Seen:
         self.counts: list[tuple[TokenCount, int, bool]] = []
         self.digests: list[tuple[str, str]] = []
         self.after_methods: set[str] = set()
-        self.last_ns: list[int] = []
+        self.ends_ns: list[int] = []
         self.without_done = self.revised = 0
 
     def add(self, trace: Trace) -> None:
@@ -85,7 +86,7 @@ class _Seen:
         for name, gathered in self.speeds.items():
             gathered.add(steps([(trace, getattr(trace, name))]))
         if trace.ok:
-            self.last_ns.append(trace.sent_ns + int(trace.at_ns[-1]))
+            self.ends_ns.append(trace.ended_ns)
         self.revised += trace.counted and trace.revised
         if trace.counted and trace.ok:
             self.gaps.append(gaps_ms(trace.at_ns))
@@ -116,7 +117,7 @@ def summarise(traces: Iterable[Trace], around: Around) -> tuple[list[Row], Speed
             "window_ns": (around.window.start_ns, around.window.end_ns) if around.window else None,
             "concurrency_seen": concurrency_seen(rows),
             "admitted": around.facts.admitted,
-            "throughput": _throughput(speeds["standard"], seen.last_ns, around.window),
+            "throughput": _throughput(speeds["standard"], seen.ends_ns, around.window),
             "throughput_native": speeds["native"].value,
             "throughput_bytes": speeds["size"].value,
             "tokens_at_method": _one_word(seen.after_methods),
@@ -175,11 +176,11 @@ def _facts(seen: _Seen, rows: Sequence[Row], gaps: Stall, around: Around) -> Fac
     )
 
 
-def _throughput(speed: WindowSpeed, last_ns: Sequence[int], window: Window | None) -> Throughput:
+def _throughput(speed: WindowSpeed, ends_ns: Sequence[int], window: Window | None) -> Throughput:
     if speed.value is None or window is None:
         return Throughput(value=None, low=None, high=None, raw_arrival=None, whole_run=speed.whole_run)
     estimate = throughput_estimate([speed.value], [speed.batches])
-    inside = sum(window.start_ns < end <= window.end_ns for end in last_ns)
+    inside = completions(ends_ns, window)
     return Throughput(
         value=speed.value,
         low=estimate.low,
@@ -369,13 +370,40 @@ def _pooled_stall(starts: Sequence[Stall]) -> Stall:
 
 def _pooled_acceptance(starts: Sequence[Acceptance | None]) -> Acceptance | None:
     known = [s for s in starts if s is not None]
-    if not known:
-        return None
+    if len(known) < 2:
+        return known[0] if known else None
     return Acceptance(
-        acceptance_length=_mean([s.acceptance_length for s in known]),
-        tokens_per_pass=_mean([s.tokens_per_pass for s in known]),
+        acceptance_length=_pooled_length(known),
+        tokens_per_pass=_ratio([(s.counted_tokens, _passes(s)) for s in known]),
         counted_tokens=_sum([s.counted_tokens for s in known]),
     )
+
+
+def _passes(start: Acceptance) -> float | None:
+    """Forward passes: tokens / tokens a pass."""
+    return start.counted_tokens / start.tokens_per_pass if start.counted_tokens and start.tokens_per_pass else None
+
+
+def _pooled_length(starts: Sequence[Acceptance]) -> float | None:
+    """1 + accepted / passes that drafted, both summed over the starts, which keep them only as ratios.
+
+    Accepted = tokens - passes. A start that accepted nothing doesn't tell how often it drafted: then the plain mean.
+    """
+    sums: list[tuple[float | None, float | None]] = []
+    for start in starts:
+        passes, length = _passes(start), start.acceptance_length
+        if passes is None or start.counted_tokens is None or length is None or length <= 1:
+            return _mean([s.acceptance_length for s in starts])
+        accepted = start.counted_tokens - passes
+        sums.append((accepted, accepted / (length - 1)))
+    ratio = _ratio(sums)
+    return None if ratio is None else 1 + ratio
+
+
+def _ratio(parts: Sequence[tuple[float | None, float | None]]) -> float | None:
+    """Sum over sum; None where any part is unknown."""
+    over, under = _sum([a for a, _ in parts]), _sum([b for _, b in parts])
+    return over / under if over is not None and under else None
 
 
 def _pooled_engine(starts: Sequence[EngineLoad | None]) -> EngineLoad | None:

@@ -11,11 +11,17 @@ from paribus.site.content import Content, Figure, Run
 _TIME = re.compile(r"time_to_(\d+)")
 FALLBACKS = ("output_speed_standard", "throughput", "output_speed")
 """What leads where no figure is marked as the headline."""
+WHOLE_RUN = "throughput_whole_run"
 
 
 def lead_metric(runs: Sequence[Run]) -> str | None:
-    """The metric that leads a board of these runs: the one that most of them are headed by."""
+    """The metric that leads a board of these runs: the one that most of them are headed by.
+
+    Throughput leads only where every run has a steady window; else the whole run's does, for all of them alike.
+    """
     heads = Counter(m for run in runs for m, figure in run.figures.items() if figure.headline)
+    if WHOLE_RUN in heads and "throughput" in heads:
+        return WHOLE_RUN
     if heads:
         return min(heads, key=lambda m: (-heads[m], m))
     held = Counter(m for run in runs for m in run.figures if m in FALLBACKS)

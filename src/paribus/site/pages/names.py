@@ -24,7 +24,7 @@ METHODS = {
 
 METRICS = {
     "throughput": "Standard tokens a second, all requests together",
-    "throughput_whole_run": "Standard tokens a second over the whole run, all requests together",
+    "throughput_whole_run": "Standard tokens a second, all requests together, whole run, rise and fall included",
     "output_speed": "Tokens a second of one answer, first wait included",
     "output_speed_standard": "Standard tokens a second of one answer, first wait included",
 }

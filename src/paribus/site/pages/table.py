@@ -57,7 +57,9 @@ def board_table(
     made: list[tuple[Column, dict[str, Cell]]] = []
     if placed:
         made.append((Column("Rank"), {r.id: Cell(placed.get(r.id, "not ranked")) for r in runs}))
-    for name in dict.fromkeys(m for m in (metric, "throughput", "output_speed_standard", shared_time(runs)) if m):
+    # A window's throughput stands in no column beside rows that have none: see `lead_metric`.
+    together = "throughput" if all("throughput" in run.figures for run in runs) else None
+    for name in dict.fromkeys(m for m in (metric, together, "output_speed_standard", shared_time(runs)) if m):
         made.append((_heading(name, runs), {r.id: figure_cell(r.figures.get(name), base) for r in runs}))
         if name == metric:
             ratios = {r.id: figure_cell(ratio_to_plain(r, runs), base) for r in runs}
@@ -78,7 +80,12 @@ def _heading(metric: str, runs: Sequence[Run]) -> Column:
     unit = words.shown(1, unit=figure.unit).unit if figure else ""
     if metric.startswith("time_to_"):
         return Column(f"First {metric.removeprefix('time_to_')} tokens after", "s" if unit == "ms" else unit)
-    names = {"throughput": "All requests together", "output_speed": "One answer", "output_speed_standard": "One answer"}
+    names = {
+        "throughput": "All requests together",
+        "throughput_whole_run": "All requests together, whole run, rise and fall included",
+        "output_speed": "One answer",
+        "output_speed_standard": "One answer",
+    }
     return Column(names.get(metric, metric), unit)
 
 

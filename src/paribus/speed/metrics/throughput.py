@@ -130,10 +130,12 @@ class Gathered:
 def throughput(pieces: Steps, window: Window | None, wall: Window) -> WindowSpeed:
     """Text that became available in the steady window / its length, over all requests at once.
 
-    The window begins after a soak; its edges are fixed clock times, so that no arrival moves them. A piece's tokens
-    are credited evenly over the time since the request's previous piece (or its start): a canvas of 256 tokens that
-    was in the making for 0.4 s is credited as it was made. Beside it stand the raw arrivals in the window and the
-    whole run with its rise and fall. Interval: t over starts; with a single start over its ten batch means.
+    The window begins after a soak, or after the first wave of a fixed number of requests; fewer completions in it
+    than requests at once and there is no window: the whole run is told instead, for all that are shown together.
+    Its edges are fixed clock times, so that no arrival moves them. A piece's tokens are credited evenly over the
+    time since the request's previous piece (or its start): a canvas of 256 tokens that was in the making for 0.4 s
+    is credited as it was made. Beside it stand the raw arrivals in the window and the whole run with its rise and
+    fall. Interval: t over starts; with a single start over its ten batch means.
     """
     whole = credited(pieces, wall) / wall.seconds if wall.seconds > 0 else None
     if window is None or window.seconds <= 0:
