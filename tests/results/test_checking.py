@@ -262,6 +262,61 @@ def test_folders_of_runs_and_ids_are_checked(clone: Clone) -> None:
         check(clone.root, [str(clone.root / "tasks")])
 
 
+def test_results_without_a_run_are_said_to_hold_none(clone: Clone) -> None:
+    (clone.root / "results").mkdir(exist_ok=True)
+    with pytest.raises(UsageError, match="results holds no finished run yet"):
+        check(clone.root, [str(clone.root / "results")])
+    run = clone.run("plain", "c1-long", scale="full")
+    with pytest.raises(UsageError, match="is not a run"):
+        check(clone.root, [str(clone.root)])
+    assert check(clone.root, [str(run.folder.parents[2])]).findings
+
+
+def test_only_the_folder_itself_is_looked_at(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = clone.root / "elsewhere" / "some"
+    (folder / "cpu" / "not-a-system" / "Neither" / "here").mkdir(parents=True)
+    seen: list[Path] = []
+    look = Path.iterdir
+
+    def iterdir(path: Path) -> object:
+        seen.append(path)
+        return look(path)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    with pytest.raises(UsageError, match="is not a run"):
+        check(clone.root, [str(folder)])
+    assert all(path.is_relative_to(folder) for path in seen)
+    assert folder / "cpu" / "not-a-system" / "Neither" not in seen
+
+
+def test_what_can_not_be_read_is_said_and_links_are_not_followed(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = clone.run("plain", "c1-long", scale="full")
+    closed = clone.root / "results" / "closed"
+    link = clone.root / "results" / "link"
+    link.symlink_to(closed)
+    is_dir, iterdir = Path.is_dir, Path.iterdir
+
+    def refuse(path: Path) -> bool:
+        if path in (closed, link):
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_dir(path)
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    assert check(clone.root, [str(clone.root / "results")]).findings
+    with pytest.raises(UsageError, match=r"can't read .*closed: Permission denied"):
+        check(clone.root, [str(closed)])
+    monkeypatch.setattr(Path, "is_dir", is_dir)
+
+    def shut(path: Path) -> object:
+        if path == run.folder.parent:
+            raise PermissionError(13, "Permission denied", str(path))
+        return iterdir(path)
+
+    monkeypatch.setattr(Path, "iterdir", shut)
+    with pytest.raises(UsageError, match=r"can't read .*: Permission denied"):
+        check(clone.root, [str(clone.root / "results")])
+
+
 def test_files_of_the_catalog_are_checked(clone: Clone) -> None:
     system = clone.root / "systems" / "smollm2-135m.yaml"
     assert not check(clone.root, [str(system), str(clone.root / "pairs.yaml")]).failed

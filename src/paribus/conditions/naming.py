@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -92,18 +93,18 @@ class RunPath:
     def parse(cls, text: str) -> RunPath:
         """Read a run's path (relative to the results folder). Refuses anything that isn't exactly one."""
         parts = PurePosixPath(text).parts
-        good = (
-            len(parts) == 5
-            and all(is_slug(p) for p in (parts[0], parts[1], parts[3]))
-            and _system.fullmatch(parts[2]) is not None
-            and _conditions.fullmatch(parts[4]) is not None
-        )
-        if not good or ".." in text:
+        if len(parts) != 5 or not cls.begins(parts) or ".." in text:
             raise UsageError(
                 f"{text!r} is not a run's folder: <hardware>/<machine>/<system>/<measure>/<conditions>.<n>"
             )
         conditions, n = parts[4].split(".")
         return cls(parts[0], parts[1], parts[2], parts[3], conditions, int(n))
+
+    @staticmethod
+    def begins(parts: Sequence[str]) -> bool:
+        """Whether folders, at most five and outermost first, may be the beginning of a run's path."""
+        fits: list[Callable[[str], object]] = [is_slug, is_slug, _system.fullmatch, is_slug, _conditions.fullmatch]
+        return len(parts) <= len(fits) and all(fit(part) for fit, part in zip(fits, parts, strict=False))
 
 
 def start_number(folder: str) -> int:

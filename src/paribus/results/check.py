@@ -28,7 +28,15 @@ from paribus.results.check_speed import check_speed
 from paribus.results.check_start import check_conditions, check_files
 from paribus.results.findings import SUBJECTS, Report, Verdict
 from paribus.results.reading import parse_json, read_bytes
-from paribus.results.run import RunFolder, find_runs, find_verdicts, locate, read_start, start_folders
+from paribus.results.run import (
+    RESULTS_ROOTS,
+    RunFolder,
+    find_runs,
+    find_verdicts,
+    locate,
+    read_start,
+    start_folders,
+)
 from paribus.results.seal import as_bytes, manifest_of, summarise_run
 
 IN_A_RUN = frozenset({"manifest.json", "summary.json"})
@@ -41,7 +49,10 @@ def check(root: Path, paths: Iterable[str], *, grade: bool = False) -> Report:
     """
     report, catalog = Report(), Catalog(root)
     for text in paths:
-        _check_path(root, text, catalog, report, grade)
+        try:
+            _check_path(root, text, catalog, report, grade)
+        except OSError as error:
+            raise UsageError(f"can't read {error.filename or text}: {error.strerror or error}") from error
     return report
 
 
@@ -54,13 +65,15 @@ def _check_path(root: Path, text: str, catalog: Catalog, report: Report, grade: 
         check_endpoint(path, catalog, report)
         return
     if path.is_dir():
-        runs, races = _runs_below(path.absolute())
+        runs, races = _runs_below(root, path.resolve())
         if runs or races:
             for run in runs:
                 check_run(run, catalog, report, grade)
             for results, place in races:
                 check_race(results, place, str(place), catalog, report)
             return
+    if path.is_dir() and any(path.samefile(root / results) for results in RESULTS_ROOTS if (root / results).is_dir()):
+        raise UsageError(f"there is nothing to check: {text} holds no finished run yet")
     found = locate(root, text)
     if (found.folder / "race.json").is_file():
         check_race(found.results, found.path, str(found.path), catalog, report)
@@ -70,17 +83,23 @@ def _check_path(root: Path, text: str, catalog: Catalog, report: Report, grade: 
         raise UsageError(f"{text!r} holds no finished run: a start is finished when its manifest.json is there")
 
 
-def _runs_below(folder: Path) -> tuple[list[RunFolder], list[tuple[Path, RunPath]]]:
-    """Runs and races in a results folder or one of the folders between it and a run."""
+def _runs_below(root: Path, folder: Path) -> tuple[list[RunFolder], list[tuple[Path, RunPath]]]:
+    """Runs and races in a results folder or one of the folders between it and a run.
+
+    Which of the folders above is the results folder is told by names alone: nothing outside `folder` is looked at.
+    """
+    ours = [root / results for results in RESULTS_ROOTS]
     for results in (folder, *folder.parents[:4]):
-        inside = [r for r in find_runs(results) if r.folder.is_relative_to(folder)]
+        inside = folder.relative_to(results).parts
+        runs = find_runs(results, inside)
         races = [
             (results, RunPath.parse("/".join(p.parent.relative_to(results).parts)))
-            for p in find_verdicts(results)
-            if p.is_relative_to(folder)
+            for p in find_verdicts(results, inside)
         ]
-        if inside or races:
-            return inside, races
+        if runs or races:
+            return runs, races
+        if results in ours:
+            break
     return [], []
 
 

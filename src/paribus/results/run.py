@@ -140,28 +140,34 @@ def find_root(start: Path | None = None) -> Path:
     raise UsageError("this is not a clone of Paribus: go to its folder (the one with Snakefile, systems/ and tasks/)")
 
 
-def find_runs(results: Path) -> list[RunFolder]:
-    """Every folder below `results` that lies where a run lies and has a finished start, in path order. No links."""
-    found = [RunFolder(results, path) for path in _walk(results, 0, ())]
+def find_runs(results: Path, inside: tuple[str, ...] = ()) -> list[RunFolder]:
+    """Every folder below `results` that lies where a run lies and has a finished start, in path order. No links.
+
+    `inside`: only what lies in this folder below `results`; nothing else is looked at. Raises `UsageError` for a
+    folder that can't be read.
+    """
+    found = [RunFolder(results, path) for path in _walk(results.joinpath(*inside), inside)]
     return sorted((run for run in found if start_folders(run.folder)), key=lambda run: str(run.path))
 
 
-def find_verdicts(results: Path) -> list[Path]:
-    """Every `race.json` below `results` that lies where one may lie, in path order."""
-    places = [results / str(path) / "race.json" for path in _walk(results, 0, ())]
+def find_verdicts(results: Path, inside: tuple[str, ...] = ()) -> list[Path]:
+    """Every `race.json` below `results` that lies where one may lie, in path order. `inside`: as for `find_runs`."""
+    places = [results / str(path) / "race.json" for path in _walk(results.joinpath(*inside), inside)]
     return sorted(path for path in places if path.is_file() and not path.is_symlink())
 
 
-def _walk(folder: Path, depth: int, parts: tuple[str, ...]) -> list[RunPath]:
-    if depth == 5:
-        try:
-            return [RunPath.parse("/".join(parts))]
-        except UsageError:
-            return []
-    if not folder.is_dir():
+def _walk(folder: Path, parts: tuple[str, ...]) -> list[RunPath]:
+    """The runs' paths below a folder; it goes only where the names so far may be the beginning of a run's path."""
+    if not RunPath.begins(parts):
         return []
-    children = [c for c in folder.iterdir() if c.is_dir() and not c.is_symlink() and not c.name.startswith(".")]
-    return [path for child in children for path in _walk(child, depth + 1, (*parts, child.name))]
+    if len(parts) == 5:
+        return [RunPath.parse("/".join(parts))]
+    try:
+        # Links first: even to ask what one leads to may be refused.
+        children = [c for c in folder.iterdir() if not c.is_symlink() and c.is_dir()] if folder.is_dir() else []
+    except OSError as error:
+        raise UsageError(f"can't read {folder}: {error.strerror}") from error
+    return [path for child in children for path in _walk(child, (*parts, child.name))]
 
 
 def start_folders(folder: Path) -> list[Path]:
