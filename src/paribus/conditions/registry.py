@@ -5,7 +5,8 @@ machine or the running engine). `gates` says what a difference does to a compari
 
 - `always`: two runs that differ in it are never compared;
 - `subject`: compared only when it is declared the subject, and then named in the sentence;
-- `shown`: printed, never gating.
+- `shown`: printed, never gating;
+- `limit`: may differ, but a side below requests at once - 1 is compared with nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 How = Literal["declared", "observed"]
-Gate = Literal["always", "subject", "shown"]
+Gate = Literal["always", "subject", "shown", "limit"]
 Strip = Literal[
     "card", "model", "engine", "decoder", "requests", "answers", "prompts", "sampling", "date", "trials", "flags", ""
 ]
@@ -90,7 +91,7 @@ CONDITIONS = _table(
     Condition("os", "observed", "shown", "", "operating system"),
     Condition("engine_version", "observed", "subject", "engine", "engine version"),
     Condition("attention_backend", "observed", "subject", "engine", "attention backend"),
-    Condition("admitted", "observed", "shown", "requests", "requests admitted (refused below requests at once - 1)"),
+    Condition("admitted", "observed", "limit", "requests", "requests admitted"),
     Condition("cached_tokens", "observed", "always", "", "cached prompt tokens"),
     Condition("streaming_interval", "observed", "always", "", "tokens a streamed piece"),
     Condition("sampling_accepted", "observed", "always", "sampling", "sampling fields sent"),

@@ -79,7 +79,7 @@ def refusals(left: RunSummary, right: RunSummary, subjects: Iterable[str] = ()) 
 
 def _one(name: str, a: Conditions, b: Conditions, allowed: frozenset[str]) -> Difference | None:
     condition = CONDITIONS[name]
-    if condition.gates == "shown" or _same(name, a, b, allowed):
+    if condition.gates in ("shown", "limit") or _same(name, a, b, allowed):
         return None
     refused = condition.gates == "always" or name not in allowed
     remedy = ""

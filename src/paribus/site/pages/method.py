@@ -13,6 +13,7 @@ GATES = {
     "always": "never compared when it differs",
     "subject": "compared only when it is the declared subject, and named",
     "shown": "shown, never in the way",
+    "limit": "may differ; never compared when below requests at once - 1",
 }
 SEVERITIES = {"note": "shown", "warning": "shown, ranked", "invalid": "not ranked"}
 
