@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from synthetic_runs import Clone
 
+from paribus.cli import main
 from paribus.conditions import CONDITIONS, CheckFailed, UsageError
 from paribus.results.batches import window_batches
 from paribus.results.compare import Comparison, compare
@@ -129,6 +130,17 @@ def test_a_run_with_an_invalid_flag_is_in_no_comparison(clone: Clone) -> None:
 def test_a_run_is_not_compared_with_itself(pair: tuple[RunData, RunData]) -> None:
     with pytest.raises(CheckFailed, match="the same run"):
         compare(pair[0], pair[0], DECODER)
+
+
+def test_the_same_run_twice_is_a_usage_mistake(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = clone.run("plain", "c1-long", scale="demo")
+    monkeypatch.chdir(clone.root)
+    with pytest.raises(SystemExit) as end:
+        main(["compare", run.run_id, str(run.folder)])
+    assert end.value.code == 2
+    assert f"the same run, {run.run_id}" in capsys.readouterr().err
 
 
 def test_an_unknown_subject_is_named_with_what_there_is() -> None:

@@ -7,6 +7,7 @@ import json
 
 import click
 
+from paribus.conditions import UsageError
 from paribus.results.batches import window_batches
 from paribus.results.compare import Comparison, compare, sentence
 from paribus.results.data import RunData
@@ -36,7 +37,10 @@ def command(left: str, right: str, subject: str, as_json: bool) -> None:
     """
     root = find_root()
     subjects = parse_subjects(subject)
-    sides = [RunData.read(locate(root, text)) for text in (left, right)]
+    runs = [locate(root, text) for text in (left, right)]
+    if runs[0].run_id == runs[1].run_id:
+        raise UsageError(f"{left} and {right} are the same run, {runs[0].run_id}: give two")
+    sides = [RunData.read(run) for run in runs]
     made = compare(sides[0], sides[1], subjects, window_batches)
     click.echo(json.dumps(as_data(made), indent=1, ensure_ascii=False) if as_json else as_text(made))
 
