@@ -111,10 +111,14 @@ def test_a_server_that_is_not_there_is_told_at_once(prompts, tmp_path, capsys):
 
     nobody = SimpleNamespace(base_url="http://127.0.0.1:9/v1", model="m")
     assert speed(nobody, tmp_path / "out", prompts) == 1
-    assert "connect" in capsys.readouterr().err
+    told = capsys.readouterr().err.replace("\n", " ")
+    assert "http://127.0.0.1:9/v1 (" in told
+    assert "refused" in told.lower()
+    assert "no request was answered (connect)" in told
     assert (tmp_path / "out" / "summary.json").exists()
 
 
+ASKED = ["--base-url", "http://x/v1", "--model", "m", "--out", "x"]
 WRONG = [
     (["--out", "x"], "--base-url"),
     (["--base-url", "ftp://x", "--model", "m", "--out", "x"], "must look like"),
@@ -124,6 +128,15 @@ WRONG = [
     (["--base-url", "http://x/v1", "--model", "m", "--out", "x", "--api-key-env", "NO_SUCH"], "no API key"),
     (["--base-url", "http://x/v1", "--model", "m", "--out", "x", "--tokenizer", "none"], "no tokenizer"),
     (["--base-url", "http://x/v1", "--model", "m", "--out", "x", "--concurrency", "0"], "concurrency"),
+    ([*ASKED, "--temperature", "nan"], "--temperature nan"),
+    ([*ASKED, "--temperature", "inf"], "--temperature inf"),
+    ([*ASKED, "--top-p", "nan"], "--top-p nan"),
+    (["--base-url", "http://x/v1", "--model", "", "--out", "x"], "--model is empty"),
+    ([*ASKED, "--extra-body", '{"messages": []}'], "'messages'"),
+    ([*ASKED, "--extra-body", '{"stream": false}'], "'stream'"),
+    ([*ASKED, "--extra-body", '{"model": "other"}'], "'model'"),
+    ([*ASKED, "--extra-body", '{"max_tokens": 5}'], "use --max-tokens"),
+    ([*ASKED, "--temperature", "1", "--extra-body", '{"temperature": 0}'], "use --temperature"),
     (["--job", "r-1", "--model", "m"], "leave out --model"),
     (["--job", "r-1", "--plan", "none.json"], "there is no plan"),
 ]
@@ -169,7 +182,15 @@ def test_checks_ride_along(scripted, tmp_path):
     assert (summary.requests.checked, summary.requests.check_passed) == (1, 1)
 
 
-def test_ctrl_c_keeps_what_has_ended_and_exits_130(scripted, prompts, tmp_path):
+def test_the_cap_may_go_by_another_name(scripted, prompts, tmp_path):
+    endpoint = scripted.endpoint("f5-n8-i500")
+    renamed = '{"max_tokens": null, "max_completion_tokens": 9}'
+    assert speed(endpoint, tmp_path / "out", prompts, "--extra-body", renamed, "--warmup", "0") == 0
+    assert scripted.log(endpoint.model)[0].request["max_completion_tokens"] == 9
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_what_has_ended_and_exits_130(how, scripted, prompts, tmp_path):
     endpoint, out = scripted.endpoint("f5-n40-i5000"), tmp_path / "out"
     process = subprocess.Popen(
         [
@@ -197,7 +218,7 @@ def test_ctrl_c_keeps_what_has_ended_and_exits_130(scripted, prompts, tmp_path):
     deadline = time.monotonic() + 60
     while len(scripted.log(endpoint.model)) < 4 and time.monotonic() < deadline:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130, told
     assert b"Traceback" not in told

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,7 +137,8 @@ def _endpoint(options: Options) -> int:
         for note in notes:
             progress.say(note)
         try:
-            summary, interrupted = measure_endpoint(asked, options.out, progress.on_end)
+            with _terminate_as_interrupt():
+                summary, interrupted = measure_endpoint(asked, options.out, progress.on_end)
         except CheckFailed:
             _show(options, SpeedSummary.model_validate_json((options.out / "summary.json").read_bytes()), progress)
             raise
@@ -142,6 +147,16 @@ def _endpoint(options: Options) -> int:
         click.echo(f"interrupted: {options.out} holds the requests that had ended", err=True)
         return 130
     return 0
+
+
+@contextmanager
+def _terminate_as_interrupt() -> Iterator[None]:
+    """SIGTERM ends the block as Ctrl-C does: what has ended by then is written."""
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show(options: Options, summary: SpeedSummary, progress: Progress) -> None:
@@ -179,17 +194,17 @@ def prepare_folder(out: Path) -> None:
 
 def asked_of(options: Options) -> Asked:
     """Options as a measurement. Everything wrong with them is found here, before anything is sent."""
+    sampling = _sampling(options)
     endpoint = Endpoint(
         base_url=options.base_url,
-        model=options.model,
+        model=_model(options.model),
         api="completions" if options.api == "completions" else "chat",
         api_key=_key(options.api_key_env),
-        extra_body=_extra(options.extra_body),
+        extra_body=_extra(options.extra_body, sampling),
     )
     endpoint.address()
     prompts = read_prompts(options.prompts) if options.prompts else _shipped("measured", "--prompts")
     warm_up = max(4, options.concurrency) if options.warmup is None else options.warmup
-    sampling = {"temperature": options.temperature, "top_p": options.top_p}
     asked = Asked(
         endpoint=endpoint,
         prompts=_unique(prompts),
@@ -198,13 +213,28 @@ def asked_of(options: Options) -> Asked:
         concurrency=options.concurrency,
         max_tokens=options.max_tokens,
         warm_up=warm_up,
-        sampling={name: value for name, value in sampling.items() if value is not None},
+        sampling=sampling,
         tokenizer=load_tokenizer(options.tokenizer) if options.tokenizer else None,
         in_order=options.prompts is not None,
     )
     for prompt in (*asked.prompts, *asked.warm_up_prompts):
         payload(endpoint, prompt, max_tokens=asked.max_tokens, sampling=asked.sampling)
     return asked
+
+
+def _model(name: str) -> str:
+    if not name.strip():
+        raise UsageError("--model is empty: give the model's name, as the server knows it")
+    return name
+
+
+def _sampling(options: Options) -> dict[str, float]:
+    """The sampling fields that were given. click lets `nan` and `inf` through its ranges."""
+    given = {"temperature": options.temperature, "top_p": options.top_p}
+    for name, value in given.items():
+        if value is not None and not math.isfinite(value):
+            raise UsageError(f"--{name.replace('_', '-')} {value} is not a number that can be sent")
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _unique(prompts: list[PromptLine]) -> list[PromptLine]:
@@ -239,7 +269,11 @@ def _key(variable: str | None) -> str | None:
     return key
 
 
-def _extra(text: str | None) -> dict[str, Any]:
+MEASURED = ("messages", "prompt", "model", "stream")
+"""Fields that make up what is measured and written down: no extra field may take their place."""
+
+
+def _extra(text: str | None, sampling: Mapping[str, float]) -> dict[str, Any]:
     if text is None:
         return {}
     try:
@@ -248,4 +282,11 @@ def _extra(text: str | None) -> dict[str, Any]:
         raise UsageError(f"--extra-body is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise UsageError("--extra-body must be a JSON object, such as '{\"chat_template_kwargs\": {...}}'")
+    taken = [name for name in MEASURED if name in value]
+    if taken:
+        raise UsageError(f"--extra-body can't set {taken[0]!r}: it would change what is measured")
+    # A null takes the cap out, for servers that know it by another name.
+    twice = [name for name in sampling if name in value] + ["max_tokens"] * (value.get("max_tokens") is not None)
+    if twice:
+        raise UsageError(f"--extra-body can't set {twice[0]!r}: use --{twice[0].replace('_', '-')}")
     return value

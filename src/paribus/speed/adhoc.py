@@ -12,12 +12,13 @@ from typing import Any
 
 from paribus import __version__
 from paribus.catalog import PromptLine, prompts_hash
+from paribus.conditions import CheckFailed
 from paribus.machine import write_atomic
 from paribus.speed.flags import Facts
 from paribus.speed.load import Ended, ignore
 from paribus.speed.measure import Load, Measured, Watch, measure
 from paribus.speed.metrics.tokens import Tokenizer
-from paribus.speed.run import finish
+from paribus.speed.run import finish, nothing_answered
 from paribus.speed.summarise import Around
 from paribus.speed.summary import SpeedSummary
 from paribus.wire import Endpoint, Spool, run
@@ -68,7 +69,10 @@ def measure_endpoint(asked: Asked, folder: Path, on_end: Ended = ignore) -> tupl
         except KeyboardInterrupt:
             interrupted = True
         around = _around(asked, measured)
-        _, summary = finish(folder, spool, asked.prompts, around, asked.tokenizer, needs_answers=not interrupted)
+        rows, summary = finish(folder, spool, asked.prompts, around, asked.tokenizer, needs_answers=False)
+    if not interrupted and not summary.requests.ok:
+        reason = f" ({measured.fault})" if measured is not None and measured.fault else ""
+        raise CheckFailed(f"{asked.endpoint.base_url}{reason}: {nothing_answered(rows)}")
     return summary, interrupted
 
 

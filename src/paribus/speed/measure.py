@@ -114,6 +114,8 @@ class Measured:
     """Zero of all times, on this machine's monotonic clock."""
     engine: EngineLoad | None = None
     """What the engine's gauges said in the window."""
+    fault: str = ""
+    """Why the last connection that failed did; empty when none has."""
 
 
 async def measure(endpoint: Endpoint, load: Load, spool: Spool, watch: Watch | None = None) -> Measured:
@@ -139,7 +141,9 @@ async def measure(endpoint: Endpoint, load: Load, spool: Spool, watch: Watch | N
                 window, short = await _run(client, load, keep, spool, watch.stop)
         lag = meter.read()
         seen = in_window(readings, window)
-        return Measured(warm, window, short, admitted(seen), lag, client.epoch_ns, engine_load(seen))
+        return Measured(
+            warm, window, short, admitted(seen), lag, client.epoch_ns, engine_load(seen), client.last_fault or ""
+        )
 
 
 async def _warm_up(client: Client, load: Load, watch: Watch) -> WarmUp | None:
