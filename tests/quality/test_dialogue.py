@@ -105,6 +105,18 @@ def test_a_malformed_call_is_counted_told_and_not_fatal(task: Any, domain: Any, 
     assert "error" in agent.asked[1].messages[-1]["content"]
 
 
+@pytest.mark.parametrize("capped_turn", [0, 1])
+def test_an_answer_cut_by_the_cap_ends_the_dialogue_and_counts_as_wrong(
+    task: Any, domain: Any, items: Any, capped_turn: int
+) -> None:
+    turns = [{"text": call("renew_loan", loan="L1")}, {"text": "Done, it is renewed."}]
+    assert played(items["library-1"], task, domain, Says(*turns)).reward == 1.0
+    turns[capped_turn] = {**turns[capped_turn], "finish_reason": "length"}
+    found = played(items["library-1"], task, domain, Says(*turns))
+    assert (found.reward, found.failed, found.turns) == (0.0, False, capped_turn + 1)
+    assert found.why == f"turn {capped_turn}: the token cap cut the answer"
+
+
 def test_a_wrong_change_costs_the_reward(task: Any, domain: Any, items: Any) -> None:
     agent = Says(call("renew_loan", loan="L1"), call("reserve_book", card="C101", book="B4"), "It is renewed now.")
     assert played(items["library-1"], task, domain, agent).reward == 0.0

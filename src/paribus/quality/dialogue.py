@@ -23,7 +23,7 @@ from paribus.quality.domain import Database, Domain
 from paribus.quality.journal import Entry, Key
 from paribus.quality.tasks.base import visible
 
-VERSION = "1"
+VERSION = "2"
 """Changes whenever a reward could."""
 
 _PATIENCE = 2
@@ -46,7 +46,7 @@ class ToolUse:
 
 @dataclass(frozen=True)
 class Dialogue:
-    """One finished dialogue. `reward` 0 or 1; `failed` when a request in it failed (then the reward is 0)."""
+    """One dialogue. `reward` 0 or 1; `failed` when a request in it failed. A failed or a capped one gets 0."""
 
     reward: float
     turns: int
@@ -111,6 +111,8 @@ async def play(item: Item, repeat: int, task: QualityTask, domain: Domain, answe
         entries.append(entry)
         if entry.error:
             return Dialogue(0.0, turn + 1, tools, tuple(entries), True, f"turn {turn}: {entry.error}")
+        if entry.capped:  # unfinished counts as wrong, whatever the database looks like by now
+            return Dialogue(0.0, turn + 1, tools, tuple(entries), False, f"turn {turn}: the token cap cut the answer")
         text = visible(entry.text)
         messages.append({"role": "assistant", "content": text})
         results = list(_use_tools(entry, text, domain, database, tools))
