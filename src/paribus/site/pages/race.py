@@ -40,9 +40,10 @@ def _view(site: Site, race: Race) -> View:
         "title": scenario_title(site, str(first["scenario"])),
         "stack": site.model_title(str(first["stack"]).split("--")[0]),
         "sentence": race_sentence(race),
+        "interleaved": any(len(run.summary.starts) > 1 for run in runs),
         "strip": [part for part in shared if part.name not in ("decoder", "flags")],
         "chart": chart,
-        "rows": [_row(site, c) for c in race.candidates],
+        "rows": [_row(site, c, unclear=unclear(race)) for c in race.candidates],
         "picks": [(s, board_path(str(first["hardware"]), s)) for s in _met(site, scenario, str(first["hardware"]))],
         "demo": bool(first["demo"]),
         "note": CPU_TRACK if first["hardware"] == "cpu" else "",
@@ -74,11 +75,25 @@ def race_sentence(race: Race) -> str:
     if plain is not None and plain is not winner:
         other = words.shown(plain["value"], plain["low"], plain["high"], str(plain["unit"] or ""))
         said += f" Plain decoding: {other}."
+    if unclear(race):
+        said += f" {words.opening(words.NO_DIFFERENCE)} between the best and the second."
     if winner["plain_is_faster"]:
-        said += " Plain decoding was faster than every speculative candidate."
+        said += " Plain decoding had the better number than every speculative candidate."
     if rest:
         said += f" {words.opening(words.spelled(len(rest)))} not tried."
     return said
+
+
+def unclear(race: Race) -> bool:
+    """Whether the best speculation has no interval, or one that holds the next best speculation's number."""
+    winner = next((c for c in race.tried if c["winner"]), None)
+    rest = [c for c in race.tried if c is not winner and method_of(str(c["decoder"])) != "plain"]
+    if winner is None or not rest:
+        return False
+    if winner["low"] is None or winner["high"] is None:
+        return True
+    second = (min if str(winner["unit"]) in ("ms", "s") else max)(c["value"] for c in rest)
+    return bool(winner["low"] <= second <= winner["high"])
 
 
 def race_chart(site: Site, race: Race, base: str) -> Chart | None:
@@ -116,16 +131,19 @@ def _dot(site: Site, candidate: Row, base: str) -> Dot:
     )
 
 
-def _row(site: Site, candidate: Row) -> dict[str, object]:
+def _row(site: Site, candidate: Row, *, unclear: bool) -> dict[str, object]:
     method = method_of(str(candidate["decoder"]))
     run = site.content.runs.get(str(candidate["run_id"]))
+    per_pass = run.figures.get("tokens_per_pass") if run is not None else None
     return {
         "decoder": candidate["decoder"],
         "mark": inline_mark(shape_of(method)),
         "method": METHODS.get(method, method),
         "number": words.shown(candidate["value"], candidate["low"], candidate["high"], str(candidate["unit"] or "")),
         "acceptance": "–" if candidate["acceptance_length"] is None else words.fixed(candidate["acceptance_length"], 2),
+        "per_pass": "–" if per_pass is None else words.fixed(per_pass.value, 2),
         "winner": bool(candidate["winner"]),
+        "unclear": unclear,
         "left_out": candidate["left_out"] or "",
         "flags": ", ".join(flag.id for flag in run.flags) if run is not None else "",
         "href": run_path(run.id) if run is not None else None,
