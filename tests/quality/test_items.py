@@ -98,6 +98,40 @@ def test_a_changed_item_is_found_in_a_part_too(folder: Path, tmp_path: Path) -> 
     assert item_hash(task, changed) in str(fault.value)
 
 
+def test_an_invented_item_of_a_wholly_known_group_is_refused(folder: Path, tmp_path: Path) -> None:
+    known = tmp_path / "tasks" / "quality" / "known.txt"
+    known.parent.mkdir(parents=True)
+    task = task_of(settings={"group": "year", "known_file": "known.txt", "known_whole": [2020]})
+    known.write_text("".join(f"{row['id']} {item_hash(task, row)}\n" for row in ROWS[:5]))
+    elsewhere = {"id": "new", "year": 2021, "problem": "?", "answer": 1}
+    write(folder / "a.jsonl", [*ROWS[:2], elsewhere])
+    assert len(load_items(task, tmp_path).items) == 3
+    write(folder / "a.jsonl", [*ROWS[:2], elsewhere | {"year": 2020}])
+    with pytest.raises(UsageError, match="'new' is not the task's: all items of year 2020 are known"):
+        load_items(task, tmp_path)
+
+
+def test_the_problems_of_two_years_are_wholly_known(catalog: Catalog) -> None:
+    task = catalog.task("aime-2024-2026")
+    lines = (catalog.root / "tasks" / "quality" / task.settings["known_file"]).read_text().splitlines()
+    years = [2000 + int(line[4:6]) for line in lines if not line.startswith("#")]
+    assert {year for year in years if years.count(year) == 30} == set(task.settings["known_whole"])
+
+
+def test_an_emptied_file_is_refused_beside_a_good_one(folder: Path, tmp_path: Path) -> None:
+    write(folder / "a.jsonl", ROWS)
+    write(folder / "b.jsonl.gz", [])
+    with pytest.raises(UsageError, match=r"b\.jsonl\.gz holds no items"):
+        load_items(task_of(), tmp_path)
+
+
+@pytest.mark.parametrize("value", ["1e400", "NaN", r'"\ud800"', "1" + 30 * "0", '{"a": [-1e999]}'])
+def test_a_value_without_canonical_json_gets_one_sentence(folder: Path, tmp_path: Path, value: str) -> None:
+    (folder / "a.jsonl").write_text(f'{{"id": "x", "problem": "?", "answer": {value}}}\n')
+    with pytest.raises(UsageError, match="t: the item 'x' has a value that can't be hashed"):
+        load_items(task_of(), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
@@ -112,7 +146,7 @@ def test_broken_items_get_one_sentence(folder: Path, tmp_path: Path, rows: list[
         load_items(task_of(), tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\n", b"{", b"[1]\n", b"\xff\xfe\n"])
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"{", b"[1]\n", b"\xff\xfe\n", b"[" * 99_999, b"1" * 9_999])
 def test_a_broken_file_is_a_usage_error(folder: Path, tmp_path: Path, content: bytes) -> None:
     (folder / "a.jsonl").write_bytes(content)
     with pytest.raises(UsageError):

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import unicodedata
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,7 @@ def load_items(task: QualityTask, root: Path, limit: int | None = None) -> Items
     rows, source = _rows(task, root)
     items = _select(task, _unique(task, rows))
     examples = _examples(task, root, source)
+    _check_values(task, items, examples)
     found = whole = items_hash(task, items, examples)
     partial = _compare(task, root, items, whole)
     if limit is not None and limit < len(items):
@@ -143,7 +145,7 @@ def _rows(task: QualityTask, root: Path) -> tuple[list[Item], Source]:
         return list(read_rows(inside(root / "tasks" / "quality", task.data.file))), "shipped"
     files = _local_files(task)
     if files:
-        return [row for path in files for row in _tagged(task, path)], "local"
+        return [row for path in files for row in _filled(path, list(_tagged(task, path)))], "local"
     if task.data.hub is None:
         raise EnvironmentFault(f"no items for {task.task}: {available(task, root)}")
     return hub_rows(task), "hub"
@@ -157,6 +159,12 @@ def _local_files(task: QualityTask) -> list[Path]:
     if not base.is_dir():
         raise UsageError(f"{DATA_VARIABLE} is set to {folder}, which is not a folder")
     return [path for path in (inside(base, name) for name in task.data.local) if path.is_file()]
+
+
+def _filled(path: Path, rows: list[Item]) -> list[Item]:
+    if not rows:
+        raise UsageError(f"{path} holds no items: put its items back, or take the file away to do without it")
+    return rows
 
 
 def _tagged(task: QualityTask, path: Path) -> Iterator[Item]:
@@ -185,14 +193,14 @@ def read_rows(path: Path) -> Iterator[Item]:
                     yield _row(path, number, json.loads(line))
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {path}") from error
-    except (OSError, EOFError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
         raise UsageError(f"can't read the items of {path}: {error}") from error
 
 
 def _read_object(path: Path) -> Item:
     try:
         return _row(path, 1, json.loads(path.read_bytes()))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"can't read {path}: {error}") from error
 
 
@@ -255,6 +263,17 @@ def _examples(task: QualityTask, root: Path, source: Source) -> list[Item]:
     return [row for path in paths if path.is_file() for row in read_rows(path)]
 
 
+def _check_values(task: QualityTask, items: list[Item], examples: list[Item]) -> None:
+    """Raise `UsageError` for a value that has no canonical JSON: 1e400, half a surrogate pair, a huge integer."""
+    hashed = [(item, _canonical_item(task, item)) for item in items] + [(each, _nfc(each)) for each in examples]
+    for item, value in hashed:
+        try:
+            canonical(value)
+        except (ValueError, RecursionError) as error:
+            key = ascii(item.get(task.data.id_field, "?"))
+            raise UsageError(f"{task.task}: the item {key} has a value that can't be hashed: {error}") from error
+
+
 def _compare(task: QualityTask, root: Path, items: list[Item], found: str) -> bool:
     """Whether these items are only a part of the task. Raises `UsageError` when they are not the task's items."""
     expected, count = task.data.items_hash, task.data.count
@@ -271,7 +290,10 @@ def _compare(task: QualityTask, root: Path, items: list[Item], found: str) -> bo
 
 
 def _check_known(task: QualityTask, root: Path, items: list[Item]) -> None:
-    """Each item whose hash is known must have it: a changed question in a subset is found too."""
+    """Each item whose hash is known must have it: a changed question in a subset is found too.
+
+    `settings.known_whole` names the groups of which every item is known: an unknown id in one of them is refused.
+    """
     name = task.settings.get("known_file")
     if name is None:
         return
@@ -281,8 +303,15 @@ def _check_known(task: QualityTask, root: Path, items: list[Item]) -> None:
     except OSError as error:
         raise UsageError(f"can't read {path}: {error}") from error
     known = dict(line.split() for line in lines if line.strip() and not line.startswith("#"))
+    whole = {str(group) for group in task.settings.get("known_whole", [])}
+    group = task.settings.get("group")
     for item in items:
         expected, found = known.get(item_id(task, item)), item_hash(task, item)
+        if expected is None and group and str(item.get(group)) in whole:
+            raise UsageError(
+                f"{task.task}: the item {item_id(task, item)!r} is not the task's: all items of {group} "
+                f"{item[group]} are known, and none has this id (found hash {found})"
+            )
         if expected is not None and expected != found:
             raise UsageError(
                 f"{task.task}: the item {item_id(task, item)!r} is not the task's: expected hash {expected}, "
