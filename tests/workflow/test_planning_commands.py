@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from paribus.catalog import Card, Catalog
+from paribus.catalog.configuration import open_catalog, read_overrides
 from paribus.catalog.workflow import Workflow
 from paribus.cli._account import account, failed_log, spent
 from paribus.cli._options import read_settings
@@ -202,6 +203,35 @@ def test_plan_prints_a_table_and_writes_the_plan(small):
     unknown = paribus("plan", "--profile", "h999", cwd=small)
     assert (unknown.returncode, unknown.stdout) == (2, "")
     assert unknown.stderr == "paribus: there is no hardware profile 'h999'; known: small\n"
+
+
+def test_a_plan_without_a_start_does_not_read_like_done(plan_of):
+    text = announcement(plan_of(systems="giant--*"))
+    assert "nothing to measure, no server start is planned" in text
+    assert "are measured" not in text
+    assert "left out: giant--q8--engine--plain: it needs 500 GB" in text
+
+
+@pytest.mark.parametrize("key", ["systems", "measures", "scale", "catalog", "results"])
+def test_an_empty_setting_is_refused_and_not_taken_for_the_default(small, key):
+    run = paribus("plan", "--profile", "small", "--config", f"{key}=", cwd=small)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert f"paribus: --config {key}= is empty" in run.stderr
+
+
+def test_a_private_catalog_that_holds_nothing_is_refused(small, tmp_path):
+    other = tmp_path / "other"
+    (other / "systems").mkdir(parents=True)
+    with pytest.raises(UsageError, match="holds nothing of a catalog"):
+        open_catalog(small, read_overrides({"catalog": str(other)}))
+    (other / "systems" / "new.yaml").touch()
+    assert open_catalog(small, read_overrides({"catalog": str(other)})).extra == other.resolve()
+
+
+def test_show_claims_says_that_there_are_none(small):
+    shown = paribus("show", "claims", cwd=small)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout == "no claim is on file yet\n"
 
 
 @pytest.mark.parametrize("what", ["systems", "hardware", "scenarios", "tuning"])

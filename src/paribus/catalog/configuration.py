@@ -19,6 +19,10 @@ from paribus.conditions import UsageError
 COMMITTED, NOT_COMMITTED = "results", "build/demo-results"
 
 
+CATALOG = ("systems/*.yaml", "hardware/*/hardware.yaml", "tasks/**/*.yaml")
+"""What a private catalog may hold; one that holds none of it would change nothing."""
+
+
 class Overrides(Spec):
     """What `--config` may set. `catalog`: a private catalog's folder; `results`: another results folder."""
 
@@ -58,6 +62,10 @@ def read_overrides(config: Mapping[str, Any]) -> Overrides:
     unknown = sorted(set(config) - known - set(HardwareFile.model_fields))
     if unknown:
         raise UsageError(f"--config has no key {unknown[0]!r}; it has: {', '.join(sorted(known))}")
+    # An empty value reads like the default. (A profile's own `starts` may be null, and it comes back here.)
+    empty = sorted(key for key in known - {"starts"} if key in config and config[key] is None)
+    if empty:
+        raise UsageError(f"--config {empty[0]}= is empty: give a value, or leave it out for the default")
     try:
         return Overrides.model_validate({key: value for key, value in config.items() if key in known})
     except ValidationError as error:
@@ -71,6 +79,9 @@ def open_catalog(root: Path, overrides: Overrides) -> Catalog:
     extra = (root / Path(overrides.catalog).expanduser()).resolve()
     if not extra.is_dir():
         raise UsageError(f"--config catalog={overrides.catalog}: there is no such folder")
+    if not any(any(extra.glob(pattern)) for pattern in CATALOG):
+        listed = ", ".join(CATALOG)
+        raise UsageError(f"--config catalog={overrides.catalog}: the folder holds nothing of a catalog: {listed}")
     return Catalog(root, extra)
 
 

@@ -63,6 +63,8 @@ def announcement(plan: Plan) -> str:
     if to_do:
         cost = f"{totals.download_gb:.2f} GB to fetch, {totals.disk_gb:.2f} GB of disk"
         head += f"{to_do} server starts to measure ({totals.jobs_done} done), {duration(totals.hours * 3600)}, {cost}"
+    elif not totals.jobs:
+        head += "nothing to measure, no server start is planned"
     else:
         head += f"all {totals.jobs} server starts are measured"
     lines = [head]

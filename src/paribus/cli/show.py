@@ -36,7 +36,7 @@ Examples:
 """
 )
 def command() -> None:
-    """List systems, hardware profiles, scenarios and tasks, or what races have found."""
+    """List systems, hardware profiles, scenarios and tasks, claims, or what races have found."""
 
 
 @command.command()
@@ -80,6 +80,13 @@ def _origin(catalog: Catalog, scenario: Scenario) -> str:
     """Where prompts that are not ours come from, and that such a scenario must be named."""
     source = catalog.prompt_sources.get(scenario.prompts)
     return f"; only when named, prompts of {source.origin}" if source else ""
+
+
+@command.command()
+def claims() -> None:
+    """What vendors and reports have claimed about speed or quality."""
+    find_root()
+    click.echo("no claim is on file yet")
 
 
 @command.command()
