@@ -39,6 +39,8 @@ localrules:
     tune,
     speed,
     quality,
+    sweep,
+    claims,
 
 
 rule all:
@@ -70,6 +72,16 @@ rule speed:
 rule quality:
     input:
         flow.sealed("quality"),
+
+
+rule sweep:
+    message:
+        "Nothing is planned for sweeps yet"
+
+
+rule claims:
+    message:
+        "Nothing is planned for claims yet: none is on file"
 
 
 onstart:

@@ -183,6 +183,14 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(clone):
     assert "Traceback" not in run.stdout
 
 
+@pytest.mark.parametrize(("target", "what"), [("sweep", "sweeps"), ("claims", "claims")])
+def test_a_target_without_a_plan_yet_says_so(clone, target, what):
+    run = clone.run(target)
+    assert run.returncode == 0, run.stdout
+    assert f"Nothing is planned for {what} yet" in run.stdout
+    assert clone.measured() == []
+
+
 def test_an_unknown_profile_is_refused_without_a_traceback(clone):
     run = clone.run(profile="h999")
     assert run.returncode == 1
