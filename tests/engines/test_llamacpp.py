@@ -159,3 +159,18 @@ def test_an_endpoint_is_never_started():
     launch = Launch(ROOT, ROOT, system, ROOT, {}, 1, 1)
     with pytest.raises(UsageError, match="paribus speed --base-url"):
         engine("endpoint").command(launch)
+
+
+def test_the_version_names_llama_cpps_build_only_where_it_knows_it(monkeypatch):
+    said = []
+    for build in ("b10549-1a2b3c", "b0-unknown", ""):
+        params = {"temperature": 0.8, "speculative.types": "none"}
+        props = {"total_slots": 2, "build_info": build, "default_generation_settings": {"n_ctx": 512, "params": params}}
+        monkeypatch.setattr("paribus.engines.adapters.llamacpp.ask_json", lambda *_, page=props: page)
+        said.append(engine("llamacpp").observe("http://127.0.0.1:1", "xllamacpp 2026.1.2\n"))
+    assert [each["engine_version"] for each in said] == [
+        "xllamacpp 2026.1.2 (llama.cpp build b10549-1a2b3c)",
+        "xllamacpp 2026.1.2",
+        "xllamacpp 2026.1.2",
+    ]
+    assert all("speculation" not in each for each in said), "a request's default is not what the server runs with"

@@ -97,7 +97,7 @@ def test_every_raced_decoder_answers_and_its_counters_agree_with_its_answers(roo
             assert 0 < counted["drafts"] <= counted["draft_tokens"]
         assert session.observed["admitted"] == 2
         assert session.observed["context_per_slot"] == 1024
-        assert session.observed["engine_version"].startswith("xllamacpp 2026.10.11549 ")
+        assert session.observed["engine_version"].startswith("xllamacpp 2026.10.11549")
         assert session.observed["rendered_prompt"].endswith("<|im_start|>assistant\n")
         assert set(session.gauges()) == {"running", "waiting"}
         assert session.peak_memory_gb() > 0.1

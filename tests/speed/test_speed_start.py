@@ -15,7 +15,7 @@ from paribus.engines import StartRecord
 from paribus.machine import Load as MachineLoad
 from paribus.speed.race import read_part
 from paribus.speed.rows import read_rows
-from paribus.speed.run import load_of, measure_speed_start, with_machine
+from paribus.speed.run import drafted, load_of, measure_speed_start, with_machine
 from paribus.speed.summarise import Around
 from paribus.wire import read_outcomes
 
@@ -81,7 +81,7 @@ class Session:
     def __init__(self, endpoint, *, alive: bool = True, running: float = 4):
         self.endpoint, self._alive, self._running = endpoint, alive, running
         model = SimpleNamespace(context=8192, kind="autoregressive", tokenizer=None)
-        decoder = SimpleNamespace(acceptance="none")
+        decoder = SimpleNamespace(acceptance="none", method="ngram")
         self.system = SimpleNamespace(model=model, name="tiny", thinking_settings={}, decoder=decoder)
         self.engine = SimpleNamespace(sampling_fields=frozenset({"temperature"}))
         self.record = StartRecord()
@@ -127,6 +127,7 @@ def test_at_one_request_every_prompt_is_measured_once_after_the_warm_up(scripted
     assert part.summary.acceptance.acceptance_length == 3
     assert set(part.summary.kinds) == set(KINDS)
     assert record.observed["sampling_accepted"] == ["temperature"]
+    assert record.observed["drafting_seen"] == "yes, 10 drafts"
     assert {"preliminary", "sampling_left_out"} <= {f.id for f in part.summary.flags}
 
 
@@ -242,3 +243,11 @@ def test_without_a_bound_the_window_lasts_as_long_as_the_scale_asks_and_soak_is_
     assert sum(start < r.ended_ns <= end and r.ok for r in rows) >= 16
     assert summary.throughput.value == pytest.approx(4 * 32 / 0.175, rel=0.1)
     assert "short_window" not in {f.id for f in summary.flags}
+
+
+def test_the_counters_say_whether_an_engine_drafted():
+    assert drafted("ngram", {"drafts": 98.0}) == {"drafting_seen": "yes, 98 drafts"}
+    assert drafted("ngram", {"drafts": 0.0}) == drafted("plain", {"drafts": 0.0}) == {"drafting_seen": "no drafts"}
+    assert drafted("ngram", {}) == drafted("plain", {"generated_tokens": 5.0}) == {}
+    with pytest.raises(EnvironmentFault, match="plain decoding, but the engine counted 3 drafts"):
+        drafted("plain", {"drafts": 3.0})

@@ -53,8 +53,21 @@ def measure_speed_start(session: Session, planned: PlannedMeasure, catalog: Cata
         around = with_machine(around, session.load())
         rows, summary = finish(folder, spool, load.prompts, around, tokenizer_of(session.system, catalog))
     record = session.record
-    record.observed |= observed(rows, summary, load)
+    record.observed |= observed(rows, summary, load) | drafted(session.system.decoder.method, record.counters)
     return record
+
+
+def drafted(method: str, counters: Mapping[str, float]) -> dict[str, str]:
+    """What the engine's counters say about its drafting, for the start's manifest; {} where it counts no drafts.
+
+    Raises `EnvironmentFault` when an engine drafted that was declared to decode plainly.
+    """
+    drafts = counters.get("drafts")
+    if drafts is None:
+        return {}
+    if method == "plain" and drafts:
+        raise EnvironmentFault(f"declared is plain decoding, but the engine counted {drafts:,.0f} drafts: not measured")
+    return {"drafting_seen": f"yes, {drafts:,.0f} drafts" if drafts else "no drafts"}
 
 
 def load_of(planned: PlannedMeasure, system: System, accepted: frozenset[str], catalog: Catalog, folder: Path) -> Load:

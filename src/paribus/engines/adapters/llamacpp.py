@@ -91,20 +91,27 @@ class LlamaCpp:
         return named(metrics_text, LLAMACPP, GAUGES)
 
     def observe(self, base: str, log_text: str) -> dict[str, Any]:
-        """Version, slots, context and sampling defaults from `/props`, the rendered prompt from `/apply-template`."""
+        """Version, slots, context and sampling defaults from `/props`, the rendered prompt from `/apply-template`.
+
+        Not its speculation: `/props` names that of a request's defaults ("none"), not what the server was started
+        with. Whether it drafts is told by its counters.
+        """
         props = ask_json(f"{base}/props")
         defaults = props["default_generation_settings"]
         wheel = re.search(r"^xllamacpp (\S+)$", log_text, re.MULTILINE)
-        build = str(props.get("build_info", "not stated"))
         return {
-            "engine_version": f"xllamacpp {wheel[1] if wheel else 'not stated'} (llama.cpp build {build})",
+            "engine_version": _version(wheel[1] if wheel else "not stated", str(props.get("build_info", ""))),
             "admitted": int(props["total_slots"]),
             "context_per_slot": int(defaults["n_ctx"]),
             "sampling_defaults": _sampling_defaults(defaults["params"]),
-            "speculation": str(defaults["params"].get("speculative.types", "not stated")),
             "weights_format": str(props.get("model_ftype", "not stated")),
             "rendered_prompt": _rendered(base),
         }
+
+
+def _version(wheel: str, build: str) -> str:
+    """The wheel's version, and llama.cpp's build where it knows its own (`b0-unknown`: it doesn't)."""
+    return f"xllamacpp {wheel}" + (f" (llama.cpp build {build})" if build and "unknown" not in build else "")
 
 
 def _settings(given: Mapping[str, Scalar]) -> dict[str, Any]:
