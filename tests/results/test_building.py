@@ -103,7 +103,7 @@ def test_speculation_is_set_against_plain_decoding_with_a_permanent_id(built: Cl
         assert low < value < high
         assert figure.startswith("f")
         assert len(figure) == 11
-        assert ranked
+        assert not ranked, "the fixture's scale is preliminary"
 
 
 def test_the_pair_of_one_stack_is_its_winner_against_plain(built: Clone) -> None:
@@ -214,7 +214,7 @@ def test_unsealed_runs_are_named_and_left_out(clone: Clone) -> None:
 
 
 def test_superseded_runs_stay_and_are_not_ranked(clone: Clone) -> None:
-    old, new = clone.run(words=20, n=1), clone.run(words=20, n=2)
+    old, new = (clone.run(words=20, n=n, scale="full", starts=3) for n in (1, 2))
     for run in (old, new):
         seal(run, clone.catalog)
     line = f"{old.path},{new.run_id},2026-12-02,the engine was misconfigured\n"
@@ -295,3 +295,32 @@ def test_help_has_examples(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"])
     assert result.exit_code == 0
     assert f"paribus {command}" in result.output
+
+
+@pytest.mark.parametrize(
+    ("scale", "starts", "demo", "ranked"),
+    [("full", 3, False, True), ("small", 1, False, False), ("full", 3, True, False)],
+)
+def test_only_a_published_run_of_a_whole_scale_is_ranked(
+    clone: Clone, scale: str, starts: int, demo: bool, ranked: bool
+) -> None:
+    run = clone.run(words=20, scale=scale, starts=starts)
+    seal(run, clone.catalog)
+    if demo:
+        twin = clone.root / "build" / "demo-results" / str(run.path)
+        twin.parent.mkdir(parents=True)
+        run.folder.rename(twin)
+    build(clone.root)
+    assert query(clone, "SELECT DISTINCT ranked FROM runs") == [(ranked,)]
+    assert query(clone, "SELECT DISTINCT ranked FROM figures") == [(ranked,)]
+
+
+def test_a_demo_figure_is_never_cited_without_saying_so(clone: Clone) -> None:
+    run = clone.run(words=20)
+    seal(run, clone.catalog)
+    twin = clone.root / "build" / "demo-results" / str(run.path)
+    twin.parent.mkdir(parents=True)
+    run.folder.rename(twin)
+    build(clone.root)
+    citation = cite(clone.root, run.run_id)
+    assert all("A demo figure, not for citing" in s for s in (citation.sentence, citation.plain, citation.bibtex))

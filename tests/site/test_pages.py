@@ -325,6 +325,8 @@ def test_a_figure_page_gives_the_sentence_to_cite_and_its_conditions(demo):
     assert "edition 2026.12" in page.with_class("cite")[0].text
     assert "it knows nothing of what differs between starts" in page.text or "over starts and prompts" in page.text
     assert "not for citing" in page.text
+    assert "A demo figure, not for citing" in page.text
+    assert "no, a demo figure" in page.text
 
 
 def test_the_duel_gives_both_sides_and_who_wins_or_no_clear_difference(demo):

@@ -203,7 +203,8 @@ def _ratios(match: Match) -> Rows:
         made = compare(match.left, match.right, parse_subjects(match.subjects), window_batches)
     except CheckFailed as refused:
         return {"figures": [], "about": [{"refused": str(refused), "notes": []}]}
-    ids, ranked = (left.run_id, right.run_id), left.ranked and right.ranked
+    ids, demo = (left.run_id, right.run_id), match.left.place.demo or match.right.place.demo
+    ranked = left.ranked and right.ranked and not demo
     figures = [figure_row(one, ids, ranked, sentence(one, made.names)) for one in made.ratios]
     return {"figures": figures, "about": [{"refused": None, "notes": made.notes}]}
 

@@ -17,6 +17,7 @@ from paribus.results.words import BASIS, with_interval
 from paribus.speed.statistics import Estimate
 
 FIGURE = re.compile(r"f[a-z2-7]{10}")
+NOT_FOR_CITING = "A demo figure, not for citing"
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,16 @@ def _citation(figure: dict[str, Any], runs: list[dict[str, Any]], edition: str) 
     ids = " and ".join(f"{run['system']} ({run['run_id']})" for run in runs)
     unranked = "" if figure["ranked"] else ", not ranked"
     figure_id = figure["figure_id"]
+    demo = any(run["demo"] for run in runs)
+    warning = f"{NOT_FOR_CITING}. " if demo else ""
     sentence = (
-        f"{_number(figure, len(runs))}. Conditions: {conditions([run['strip'] for run in runs])}. "
+        f"{warning}{_number(figure, len(runs))}. Conditions: {conditions([run['strip'] for run in runs])}. "
         f"Measured {' and '.join(dates)}: {ids}; Paribus, edition {edition}, figure {figure_id}{unranked}."
     )
     title = f"{figure['title']}: {' and '.join(run['system'] for run in runs)}"
     source = f"Paribus results, edition {edition}, figure {figure_id}, measured {dates[-1]}, CC-BY-4.0."
-    plain = f"Paribus contributors ({dates[-1][:4]}). {title}. {source}"
-    return Citation(figure_id, sentence, plain, _bibtex(figure_id, title, edition, dates[-1]))
+    plain = f"{warning}Paribus contributors ({dates[-1][:4]}). {title}. {source}"
+    return Citation(figure_id, sentence, plain, _bibtex(figure_id, title, edition, dates[-1], demo=demo))
 
 
 def _number(figure: dict[str, Any], runs: int) -> str:
@@ -107,13 +110,14 @@ def conditions(strips: list[str]) -> str:
     return SEPARATOR.join(" against ".join(dict.fromkeys(column)) for column in columns)
 
 
-def _bibtex(figure_id: str, title: str, edition: str, date: str) -> str:
+def _bibtex(figure_id: str, title: str, edition: str, date: str, *, demo: bool) -> str:
+    warning = f"{NOT_FOR_CITING}. " if demo else ""
     fields = {
         "author": "{Paribus contributors}",
         "title": f"{{{_escape(title)}}}",
         "year": date[:4],
         "howpublished": f"Paribus results, edition {edition}",
-        "note": f"Figure {figure_id}, measured {date}, CC-BY-4.0",
+        "note": f"{warning}Figure {figure_id}, measured {date}, CC-BY-4.0",
     }
     body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
     return f"@misc{{paribus-{figure_id},\n{body}\n}}"

@@ -66,7 +66,7 @@ def _run(data: RunData) -> TableRow:
         "starts": len(summary.starts),
         "started_at": min(record.started_at for record in summary.starts),
         "ended_at": max(record.ended_at for record in summary.starts),
-        "ranked": summary.ranked,
+        "ranked": summary.ranked and not data.place.demo,
         "origin": summary.origin,
         "demo": data.place.demo,
         "superseded_by": None,
@@ -113,7 +113,7 @@ def _start(data: RunData, record: StartRecord) -> TableRow:
 
 def _figure(data: RunData, one: Number) -> TableRow:
     text = f"{data.summary.system}: {one.title} {with_interval(one.estimate, one.unit)}"
-    return figure_row(one, (data.summary.run_id,), data.summary.ranked, text)
+    return figure_row(one, (data.summary.run_id,), data.summary.ranked and not data.place.demo, text)
 
 
 def figure_row(one: Number, run_ids: tuple[str, ...], ranked: bool, sentence: str) -> TableRow:

@@ -71,8 +71,12 @@ class RunSummary(_Frozen):
 
     @property
     def ranked(self) -> bool:
-        """Whether the run may stand in a ranking: from the catalog and without an invalid flag."""
-        return self.origin == "catalog" and all(flag.severity != "invalid" for flag in self.flags)
+        """Whether the run may stand in a ranking: from the catalog, no invalid flag, not at a preliminary scale.
+
+        Where it lies (the demo's folder) and whether a later run replaces it are not known here: see `rows`, `facts`.
+        """
+        barred = any(flag.severity == "invalid" or flag.id == "preliminary" for flag in self.flags)
+        return self.origin == "catalog" and not barred
 
     @property
     def conditions(self) -> dict[str, Any]:

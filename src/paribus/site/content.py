@@ -87,6 +87,11 @@ class Run:
         return bool(self.row["ranked"])
 
     @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong with it: no invalid flag, not replaced. A sound demo run is still not ranked."""
+        return not self.row["superseded_by"] and all(flag.severity != "invalid" for flag in self.flags)
+
+    @property
     def preliminary(self) -> bool:
         """Whether it was measured at a scale too small for a ranking."""
         return any(flag.id == "preliminary" for flag in self.flags)

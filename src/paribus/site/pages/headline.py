@@ -80,7 +80,12 @@ def best_ratio(runs: Sequence[Run]) -> tuple[Run, Run, Figure] | None:
         figure = ratio_to_plain(run, runs)
         if plain is not None and figure is not None:
             found.append((run, plain, figure))
-    return min(found, key=lambda t: (t[0].demo, not t[2].ranked, -t[2].value, t[0].id), default=None)
+
+    def key(one: tuple[Run, Run, Figure]) -> tuple[bool, bool, bool, float, str]:
+        run, plain, figure = one
+        return (run.demo, not figure.ranked, not (run.sound and plain.sound), -figure.value, run.id)
+
+    return min(found, key=key, default=None)
 
 
 def ranks(runs: Sequence[Run], metric: str) -> dict[str, str]:
@@ -110,13 +115,14 @@ def ranks(runs: Sequence[Run], metric: str) -> dict[str, str]:
 
 
 def ordered(runs: Sequence[Run], metric: str | None) -> list[Run]:
-    """Runs by their leading number, best first; those without it last; ranked before unranked."""
+    """Runs by their leading number, best first; those without it last; ranked before unranked, sound before unsound."""
 
-    def key(run: Run) -> tuple[bool, bool, float, str]:
+    def key(run: Run) -> tuple[bool, bool, bool, float, str]:
         figure = run.figures.get(metric or "")
         if figure is None:
-            return (not run.ranked, True, 0.0, run.id)
-        return (not run.ranked, False, -figure.value if figure.better == "higher" else figure.value, run.id)
+            return (not run.ranked, not run.sound, True, 0.0, run.id)
+        value = -figure.value if figure.better == "higher" else figure.value
+        return (not run.ranked, not run.sound, False, value, run.id)
 
     return sorted(runs, key=key)
 
