@@ -50,7 +50,9 @@ def test_the_last_digit_is_never_finer_than_a_hundredth_of_the_interval_allows(v
 @given(value=positive, low=positive, high=positive)
 def test_a_ratio_whose_interval_includes_one_is_never_called_faster(value, low, high):
     low, high = sorted((low, high))
-    said = words.speedup_sentence("a", "b", requests=1, ratio=(value, low, high))
+    said = words.speedup_sentence(
+        "a", "b", requests=1, ratio=(value, low, high), measure="until 100 tokens have arrived"
+    )
     verdict = words.ratio_verdict(value, low, high)
     if low <= 1 <= high:
         assert words.NO_DIFFERENCE in said
@@ -61,7 +63,9 @@ def test_a_ratio_whose_interval_includes_one_is_never_called_faster(value, low, 
 
 
 def test_a_ratio_without_an_interval_allows_no_verdict():
-    said = words.speedup_sentence("a", "b", requests=16, ratio=(2.0, None, None))
+    said = words.speedup_sentence(
+        "a", "b", requests=16, ratio=(2.0, None, None), measure="until 100 tokens have arrived"
+    )
     assert "no verdict" in said
     assert "with 16 requests at once" in said
     assert words.NO_INTERVAL in words.ratio_verdict(2.0, None, None)

@@ -79,7 +79,9 @@ def _time_to(starts: Starts, speed: SpeedSummary, k: int) -> Iterator[Number]:
     scale = 1e3
     low, high = (None if bound is None else bound * scale for bound in (found.low, found.high))
     title = "Time to the first standard token" if k == 1 else f"Time to {k} standard tokens"
-    detail = {"k": k, "mean_ms": published.mean, "p50_ms": published.p50}
+    asked = {row.prompt_id for rows in starts for row in rows}
+    reached = {row.prompt_id for rows in starts for row in rows if row.ok and row.time_to(k) is not None}
+    detail = {"k": k, "mean_ms": published.mean, "p50_ms": published.p50, "reached": len(reached), "asked": len(asked)}
     yield Number(
         f"time_to_{k}",
         title,

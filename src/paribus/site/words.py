@@ -154,10 +154,22 @@ Ratio = tuple[float, float | None, float | None]
 """A ratio with the bounds of its interval."""
 
 
-def speedup_sentence(subject: str, other: str, *, requests: int | None, ratio: Ratio) -> str:
-    """One side of a duel in a sentence, without capital and full stop."""
+def measure_of(metric: str) -> str:
+    """What a ratio is of, as a part of a sentence: `until 100 tokens have arrived`."""
+    if metric.startswith("speedup_time_to_"):
+        return f"until {count(int(metric.removeprefix('speedup_time_to_')), 'token')} have arrived"
+    known = {
+        "speedup_answer_time": "over whole answers",
+        "ratio_throughput": "in tokens/s of all requests together",
+        "ratio_throughput_whole_run": "in tokens/s of the whole run, all requests together",
+    }
+    return known.get(metric, f"by {metric}")
+
+
+def speedup_sentence(subject: str, other: str, *, requests: int | None, ratio: Ratio, measure: str) -> str:
+    """One side of a duel in a sentence that names its measure, without capital and full stop."""
     number = shown(*ratio, "x")
-    load = requests_at_once(requests)
+    load = f"{requests_at_once(requests)}, {measure},"
     distinct = clear(ratio[1], ratio[2])
     if distinct is None:
         return (

@@ -214,7 +214,11 @@ def finding(site: Site, hardware: str, scenario: str) -> str:
     if run.decoder_method == "block-diffusion":
         subject = run_words(run)
     said = words.speedup_sentence(
-        subject, run_words(plain), requests=run.requests, ratio=(figure.value, figure.low, figure.high)
+        subject,
+        run_words(plain),
+        requests=run.requests,
+        ratio=(figure.value, figure.low, figure.high),
+        measure=words.measure_of(figure.metric),
     )
     return words.opening(f"{said}.")
 

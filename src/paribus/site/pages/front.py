@@ -133,9 +133,11 @@ def _sides(site: Site, meeting: Meeting) -> tuple[str, str]:
 def _clause(meeting: Meeting, names: tuple[str, str], *, first: bool) -> str:
     """One half of the finding: the first names both sides, the second only what changes."""
     run, _, figure = meeting
-    load = words.requests_at_once(run.requests)
+    measure = words.measure_of(figure.metric)
+    load = f"{words.requests_at_once(run.requests)}, {measure},"
     if first:
-        return words.speedup_sentence(*names, requests=run.requests, ratio=(figure.value, figure.low, figure.high))
+        ratio = (figure.value, figure.low, figure.high)
+        return words.speedup_sentence(*names, requests=run.requests, ratio=ratio, measure=measure)
     number = words.shown(figure.value, figure.low, figure.high, "x")
     distinct = words.clear(figure.low, figure.high)
     if distinct is False:

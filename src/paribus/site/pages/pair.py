@@ -17,7 +17,7 @@ from paribus.site.page import Page, Site, View, board_path, figure_path, pair_pa
 from paribus.site.pages.headline import lead_metric, shared_time, speedup_of
 from paribus.site.pages.names import CPU_TRACK, card_name, metric_title, run_words, scenario_title
 from paribus.site.pages.race import race_chart, race_sentence
-from paribus.site.pages.table import Cell, figure_cell
+from paribus.site.pages.table import Cell, beside, figure_cell
 from paribus.speed.summary import SpeedSummary
 
 NOBODY = "nobody has run this yet"
@@ -178,7 +178,11 @@ def _verdict(duel: Duel) -> str:
     assert right is not None
     assert ratio is not None
     said = words.speedup_sentence(
-        run_words(left), run_words(right), requests=left.requests, ratio=(ratio.value, ratio.low, ratio.high)
+        run_words(left),
+        run_words(right),
+        requests=left.requests,
+        ratio=(ratio.value, ratio.low, ratio.high),
+        measure=words.measure_of(ratio.metric),
     )
     return words.opening(f"{said}.")
 
@@ -200,6 +204,10 @@ def _rows(duel: Duel) -> Iterator[DuelRow]:
         unit = "s" if known.unit == "ms" else words.shown(1, unit=known.unit).unit
         about = ratio if metric == (times or lead) else None
         verdict = words.ratio_verdict(about.value, about.low, about.high) if about is not None else ""
+        if about is not None:
+            over = about.detail.get("prompts")
+            common = f", over {words.count(over, 'prompt')} that both reach" if isinstance(over, int) else ""
+            verdict += f"; {words.measure_of(about.metric)}{common}"
         href = BASE + figure_path(about.figure_id) if about is not None else None
         yield DuelRow(
             metric_title(metric), "" if metric.startswith("time_to_") else unit, cells[0], cells[1], verdict, href
@@ -253,7 +261,7 @@ def _score(run: Run | None) -> Cell:
     if run is None or score is None:
         return Cell(NOBODY)
     number = words.shown(score.value, score.low, score.high, "share")
-    return Cell(number.value, number.interval, href=BASE + run_path(run.id))
+    return Cell(number.value, "; ".join(s for s in (number.interval, *beside(run)) if s), href=BASE + run_path(run.id))
 
 
 def _difference(left: Run | None, right: Run | None) -> tuple[str, str | None]:

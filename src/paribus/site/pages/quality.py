@@ -14,7 +14,7 @@ from paribus.site.content import Figure, Run, Score
 from paribus.site.page import Page, Site, View, board_path, run_path
 from paribus.site.pages.headline import lead_metric
 from paribus.site.pages.names import CPU_TRACK, METHODS, hardware_title, run_words
-from paribus.site.pages.table import Cell, figure_cell
+from paribus.site.pages.table import Cell, beside, figure_cell
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class ScoreRow:
     stand_in: bool
     number: words.Shown
     score: Score | None
+    beside: tuple[str, ...]
     measured: str
     href: str
 
@@ -122,6 +123,7 @@ def _score_row(site: Site, run: Run) -> ScoreRow:
         stand_in=any(flag.id == "stand_in" for flag in run.flags) or (task is not None and task.stand_in),
         number=words.shown(score.value, score.low, score.high, "share") if score else words.shown(None),
         score=score,
+        beside=beside(run),
         measured=f"{run_words(run)}, {load}",
         href=run_path(run.id),
     )

@@ -63,7 +63,7 @@ def board_table(
         made.append((_heading(name, runs), {r.id: figure_cell(r.figures.get(name), base) for r in runs}))
         if name == metric:
             ratios = {r.id: figure_cell(ratio_to_plain(r, runs), base) for r in runs}
-            made.append((Column("Beside plain", "times as fast"), ratios))
+            made.append((Column(_beside_plain(runs), "times as fast"), ratios))
     made += [
         (Column("First text after", "ms, median"), {r.id: _speed(r, "ttft") for r in runs}),
         (Column("Answer's length", "tokens, mean"), {r.id: _speed(r, "length") for r in runs}),
@@ -98,9 +98,46 @@ def figure_cell(figure: Figure | None, base: str) -> Cell:
     number = words.shown(figure.value * scale, low, high, "s" if figure.unit == "ms" else figure.unit)
     return Cell(
         number.value + ("%" if number.unit == "%" else ""),
-        number.interval,
+        "; ".join(part for part in (number.interval, _reached(figure)) if part),
         figure.value,
         base + figure_path(figure.figure_id),
+    )
+
+
+def _beside_plain(runs: Sequence[Run]) -> str:
+    """The heading of the ratios: what they are of, then that plain decoding is the other side."""
+    ratios = [ratio_to_plain(run, runs) for run in runs]
+    names = {r.metric for r in ratios if r is not None}
+    texts = {
+        f"first {n.removeprefix('speedup_time_to_')} tokens"
+        if n.startswith("speedup_time_to_")
+        else words.measure_of(n)
+        for n in names
+    }
+    return words.opening(", ".join([" or ".join(sorted(texts)), "beside plain"]))
+
+
+def _reached(figure: Figure) -> str:
+    """Of how many prompts a time to k tokens tells: the others' answers were shorter."""
+    if not figure.metric.startswith("time_to_"):
+        return ""
+    reached, asked = figure.detail.get("reached"), figure.detail.get("asked")
+    if isinstance(reached, int) and isinstance(asked, int):
+        return f"{reached} of {words.count(asked, 'prompt')}"
+    return "" if figure.coverage is None else f"{words.shown(figure.coverage, unit='share').amount} of requests"
+
+
+BESIDE = {
+    "null-agent": "doing nothing gets",
+    "lenient": "lenient reading",
+    "official": "official rule",
+}
+
+
+def beside(run: Run) -> tuple[str, ...]:
+    """Scores that belong beside a headline score: the do-nothing floor, and the benchmark's other readings."""
+    return tuple(
+        f"{BESIDE[s.name]} {words.shown(s.value, s.low, s.high, 'share')}" for s in run.scores if s.name in BESIDE
     )
 
 

@@ -25,6 +25,8 @@ def time_to_k(rows: Sequence[Row]) -> dict[str, TimeToK | None]:
 
     No interpolation: a token inside a piece arrives when the piece does. k = 1, 32, 100, 300, 800. Mean and median
     over the requests that reach k; `share` is their share of all requests, and under half the figure is withheld.
+    `summary.json` gives the plain mean over requests; the site's boards and figures give the geometric mean over kinds
+    of the mean per kind. Both are of this run's own prompts that reach k, and tables say how many of how many.
     Two systems are compared on the prompts where both reach k: mean per kind of text, ratio per kind, geometric mean
     over kinds with equal weight. Both then wrote the same amount of text, whatever their answers' length.
     """
