@@ -8,7 +8,13 @@ from paribus.speed.metrics.registry import metric
 from paribus.speed.summary import Acceptance
 
 
-@metric("acceptance_length", title="Acceptance length, tokens a pass that drafted", unit="tokens", better="higher", across="no")
+@metric(
+    "acceptance_length",
+    title="Acceptance length, tokens a pass that drafted",
+    unit="tokens",
+    better="higher",
+    across="no",
+)
 def acceptance(counters: Mapping[str, float]) -> Acceptance | None:
     """From the engine's own counters, after minus before the measured part.
 
