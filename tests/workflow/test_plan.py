@@ -148,6 +148,15 @@ def test_quality_belongs_to_the_answer_class_and_shares_one_job(plan_of):
     assert quality[0].measures[0].declared["repeats"] == 2
 
 
+def test_a_quality_run_declares_as_many_requests_at_once_as_its_items_can_fill(small, around, tmp_path):
+    (tmp_path / "real.jsonl").write_text("{}\n")
+    for scale, at_once in (("demo", 4), ("full", 16)):  # 2 and 8 items, asked twice each; the task allows 16
+        plan = resolve(small, "small", {"scale": scale}, dataclasses.replace(around, data=tmp_path))
+        (job,) = [job for job in plan.jobs if job.kind == "quality"]
+        assert [m.declared["requests_at_once"] for m in job.measures] == [at_once]
+        assert job.launch["slots"] == at_once
+
+
 def test_real_tasks_where_their_data_are_and_stand_ins_never_beside_them(small, around, tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data/real.jsonl").write_text("{}\n")

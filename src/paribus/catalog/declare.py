@@ -92,18 +92,21 @@ def declare_scenario(catalog: Catalog, config: Configuration, scenario: Scenario
 def declare_task(catalog: Catalog, config: Configuration, task: QualityTask) -> Wanted:
     """A quality task as a wanted measure. One start: a task's repeats are its own."""
     scale = catalog.scale(config.scale)
+    repeats = _smaller(task.repeats, scale.quality_repeats) or 1
+    # A few items never fill the task's own concurrency: declared is what can be under way at once.
+    at_once = min(task.concurrency, (_smaller(task.data.count, scale.quality_items) or 1) * repeats)
     declared = {
         **_common(catalog, config, 1),
         "task": task.task,
-        "requests_at_once": task.concurrency,
+        "requests_at_once": at_once,
         "cap": _smaller(task.cap, scale.quality_cap),
-        "repeats": _smaller(task.repeats, scale.quality_repeats),
+        "repeats": repeats,
         "items_hash": task.data.items_hash,
         "scorer": task.scorer,
         "user_simulator": task.settings.get("user_simulator"),
     }
     launch: dict[str, Scalar] = {"prefix_caching": True} if task.settings.get("prefix_caching") else {}
-    return Wanted(task.task, measure_name(task.task, config), task.concurrency, launch, declared)
+    return Wanted(task.task, measure_name(task.task, config), at_once, launch, declared)
 
 
 def _common(catalog: Catalog, config: Configuration, starts: int) -> dict[str, Any]:

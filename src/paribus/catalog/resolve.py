@@ -203,7 +203,8 @@ class _Resolution:
     def _slots(self, system: System, kind: Kind) -> int:
         """Requests that the server admits at once: the most that any measure of this kind asks of such a system."""
         if kind == "quality":
-            return max((task.concurrency for task in self.catalog.tasks.values()), default=1)
+            tasks = self.catalog.tasks.values()
+            return max((declare_task(self.catalog, self.config, task).requests for task in tasks), default=1)
         return max(s.requests for s in self.catalog.scenarios.values() if s.thinking == system.name.think)
 
     def _exists(self, below_results: str) -> bool:

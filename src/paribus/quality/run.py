@@ -96,7 +96,7 @@ def generate_start(session: Session, planned: PlannedMeasure, catalog: Catalog, 
         endpoint=session.endpoint,
         sampling=sampling,
         cap=evaluation.cap,
-        concurrency=evaluation.task.concurrency,
+        concurrency=int(planned.declared.get("requests_at_once") or evaluation.task.concurrency),
         seeds="seed" in accepted,
         alive=session.alive,
     )
