@@ -15,6 +15,7 @@ from snakemake.logging import logger
 from paribus.catalog import Plan, Surroundings, resolve
 from paribus.catalog.configuration import open_catalog, read_overrides
 from paribus.catalog.workflow import PLAN_FILE, Workflow, check_profile
+from paribus.cli._items import check_items
 from paribus.cli._planning import announcement, read_plan, write_plan
 from paribus.cli._progress import show_steps
 from paribus.conditions import ParibusError, UsageError
@@ -65,8 +66,10 @@ def open_workflow(workflow: Any, config: dict[str, Any], checkpoints: Any) -> Wo
     def again() -> Plan:
         return resolve(root, hardware, config, around)
 
+    plan = again()
+    check_items(catalog, plan)
     card = catalog.hardware(hardware).card
-    flow = Workflow(root, again(), again, write_plan, checkpoints, 0 if card.kind == "cpu" else card.count)
+    flow = Workflow(root, plan, again, write_plan, checkpoints, 0 if card.kind == "cpu" else card.count)
     print(announcement(flow.plan), file=sys.stderr)
     return flow
 

@@ -13,9 +13,10 @@ import click
 from paribus.catalog import Card, Catalog, Plan
 from paribus.catalog.configuration import catalog_of
 from paribus.catalog.surroundings import sandbox_works
+from paribus.cli._items import check_items
 from paribus.cli._options import config_option, profile_option, read_settings, resolve_here
 from paribus.cli._planning import read_plan
-from paribus.conditions import EnvironmentFault
+from paribus.conditions import EnvironmentFault, UsageError
 from paribus.machine import observe_machine, write_json
 from paribus.results.run import find_root
 
@@ -63,7 +64,7 @@ def examine(catalog: Catalog, plan: Plan, machine: dict[str, Any]) -> list[Findi
         _disk(catalog.root, plan),
         _load(),
         _sandbox(),
-        _data(),
+        _data(catalog, plan),
         *(Finding("systems", "note", f"{item.name}: {item.reason}") for item in plan.excluded),
     ]
 
@@ -103,10 +104,16 @@ def _sandbox() -> Finding:
     )
 
 
-def _data() -> Finding:
+def _data(catalog: Catalog, plan: Plan) -> Finding:
     folder = os.environ.get("PARIBUS_DATA", "").strip()
     if not folder:
         return Finding(
             "data", "note", "PARIBUS_DATA is not set: items come from the hub, or a demo's own stand-ins are used"
         )
-    return Finding("data", "good", "PARIBUS_DATA is a folder")
+    try:
+        local = check_items(catalog, plan)
+    except UsageError as error:
+        return Finding("data", "lacks", str(error))
+    if not local:
+        return Finding("data", "good", "PARIBUS_DATA is a folder; what is still to measure takes no items from it")
+    return Finding("data", "good", f"the items below PARIBUS_DATA are the task's: {', '.join(local)}")

@@ -69,12 +69,22 @@ def load_items(task: QualityTask, root: Path, limit: int | None = None) -> Items
     return Items(task.task, tuple(items), tuple(examples), found, name, source, whole)
 
 
+def load_planned(task: QualityTask, root: Path, limit: int | None, expected: str | None) -> Items:
+    """`load_items` for a plan that names the hash of the items. Raises `UsageError` where they are others."""
+    items = load_items(task, root, limit)
+    if expected is not None and expected not in (items.hash, items.whole):
+        raise UsageError(
+            f"{task.task}: these are not the items of the plan: expected hash {expected}, found {items.whole}"
+        )
+    return items
+
+
 def available(task: QualityTask, root: Path) -> str | None:
     """Why a task's items can't be had without the network, or null when they can. Reads no items."""
     if task.data.file is not None:
         path = inside(root / "tasks" / "quality", task.data.file)
         return None if path.is_file() else f"there is no file {path}"
-    if _local_files(task):
+    if local_files(task):
         return None
     where = f"{DATA_VARIABLE} has none of {', '.join(task.data.local)}" if task.data.local else "nothing is shipped"
     if os.environ.get(DATA_VARIABLE) is None and task.data.local:
@@ -143,7 +153,7 @@ def _canonical_item(task: QualityTask, item: Item) -> Item:
 def _rows(task: QualityTask, root: Path) -> tuple[list[Item], Source]:
     if task.data.file is not None:
         return list(read_rows(inside(root / "tasks" / "quality", task.data.file))), "shipped"
-    files = _local_files(task)
+    files = local_files(task)
     if files:
         return [row for path in files for row in _filled(path, list(_tagged(task, path)))], "local"
     if task.data.hub is None:
@@ -151,7 +161,10 @@ def _rows(task: QualityTask, root: Path) -> tuple[list[Item], Source]:
     return hub_rows(task), "hub"
 
 
-def _local_files(task: QualityTask) -> list[Path]:
+def local_files(task: QualityTask) -> list[Path]:
+    """The files below `PARIBUS_DATA` that hold a task's items; none for a shipped task, or where it isn't set."""
+    if task.data.file is not None:
+        return []
     folder = os.environ.get(DATA_VARIABLE)
     if not folder:
         return []

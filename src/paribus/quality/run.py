@@ -24,7 +24,7 @@ from paribus.quality.asking import (
     missing,
     side_by_side,
 )
-from paribus.quality.data import Item, Items, item_id, load_items
+from paribus.quality.data import Item, Items, item_id, load_items, load_planned
 from paribus.quality.dialogue import Dialogue
 from paribus.quality.journal import Entry, Header, Journal, Key, read_journal
 from paribus.quality.samples import Sample, accounts, write_samples
@@ -113,12 +113,7 @@ def _planned(session: Session, planned: PlannedMeasure, catalog: Catalog) -> tup
     task, declared, model = runnable(catalog.task(planned.id)), planned.declared, session.system.model
     scale_name = declared.get("scale")
     effort = task.effort(catalog.scale(scale_name) if scale_name else None, model.quality_cap)
-    items = load_items(task, catalog.root, effort.items)
-    expected = declared.get("items_hash")
-    if expected is not None and expected not in (items.hash, items.whole):
-        raise UsageError(
-            f"{task.task}: these are not the items of the plan: expected hash {expected}, found {items.whole}"
-        )
+    items = load_planned(task, catalog.root, effort.items, declared.get("items_hash"))
     evaluation = Evaluation(
         task=task,
         items=items,
