@@ -49,12 +49,19 @@ def install(python: Path, requirements: Path, what: str, log: Path, tell: Tell) 
     """Install exactly what a lock names, every file checked against its hash, into a Python's environment."""
     uv = uv_program()
     if uv:
-        command = [uv, "pip", "sync", "--require-hashes", "--python", str(python), str(requirements)]
+        command = [uv, "pip", "sync", "--require-hashes", "--python", str(python), *_links(), str(requirements)]
         command += ["--offline"] if offline() else []
     else:
         command = [str(python), "-m", "pip", "install", "--no-deps", "--require-hashes", "-r", str(requirements)]
         command += ["--no-index"] if offline() else []
     run_installer(command, what, log, tell)
+
+
+def _links() -> list[str]:
+    """pip's find-links setting for uv, which has a variable of its own: some wheels (torch's for CPUs) aren't on PyPI."""
+    if os.environ.get("UV_FIND_LINKS"):
+        return []
+    return [word for place in os.environ.get("PIP_FIND_LINKS", "").split() for word in ("--find-links", place)]
 
 
 def unpack(requirement: str, sha256: str, folder: Path, *, what: str, log: Path, tell: Tell) -> None:
