@@ -1,33 +1,65 @@
-"""Hardware profiles: `hardware/<name>/hardware.yaml`, what a card must be, and the defaults of its runs."""
+"""Hardware profiles: `hardware/<name>/hardware.yaml`, what a card must be, and the defaults of its runs.
+
+A profile names a card; a card has *variants* (H100 SXM, PCIe, NVL), and a machine is proven to be one of them from what
+it says itself (`paribus.machine.proof`). The first variant is the one that the profile is about: plans are made for it
+where no card is there to be asked.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from paribus.catalog.models import SlugName, Spec
 
+PciId = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
+"""PCI device and vendor: `2330:10de`."""
+
 
 class Variant(Spec):
-    """One variant of a card, as it can be proven: PCI device ids, SM (or core) count, memory, default power."""
+    """One variant of a card, as it can be proven. What isn't known is left out; what is in doubt is in `unverified`."""
 
     title: str
-    pci_device_ids: list[str] = []
-    sm_count: int | None = None
-    memory_gb: float | None = None
-    power_limit_w: float | None = None
+    """With its memory: `H100 SXM 80 GB`. The condition `card_variant` of every run on it."""
+    pci_device_ids: list[PciId] = []
+    chip: str | None = None
+    """The chip's own name, of Apple's: `Apple M3 Max`."""
+    sm_count: int | None = Field(default=None, gt=0)
+    cores: int | None = Field(default=None, gt=0)
+    """CUDA cores (NVML tells these, not the SMs), or the GPU cores of an Apple chip."""
+    memory_gb: float | None = Field(default=None, gt=0)
+    """As on the data sheet; a driver tells 80 GB as 85.5 (2^30 and 10^9), which fits."""
+    bandwidth_gb_s: float | None = Field(default=None, gt=0)
+    power_limit_w: float | None = Field(default=None, gt=0)
+    """Default power limit. Other makers' boards may have another: noted, not refused."""
+    sources: list[str] = []
+    unverified: dict[str, str] = {}
+    """Field to the reason why it is in doubt or missing."""
 
 
 class Card(Spec):
-    """What the machine's accelerator must be. A `cpu` card is proven by its absence of constraints: it is observed."""
+    """What the machine's accelerator must be. A `cpu` card is proven by its absence of constraints: it is observed.
+
+    `any` takes whatever is there and labels it. `hosted` is somebody else's.
+    """
 
     kind: Literal["cpu", "nvidia", "apple", "hosted", "any"]
     title: str
-    count: int = 1
+    count: int = Field(default=1, ge=1)
     memory_gb: float | None = None
     """Memory that weights and cache may use; null: read from the machine."""
+    unified: bool = False
+    """Whether card and CPU share their memory, so that the driver tells no memory of the card's own."""
+    compute_capability: float | None = None
+    """NVIDIA's, as in <https://developer.nvidia.com/cuda-gpus>: 10.0 and above multiply NVFP4, 8.9 and above FP8."""
     variants: list[Variant] = []
+
+    @property
+    def power_limit_w(self) -> float | None:
+        """Default power limit of the variant that plans are made for, all cards together."""
+        limit = self.variants[0].power_limit_w if self.variants else None
+        return limit * self.count if limit is not None else None
 
 
 class Exclusion(Spec):
@@ -38,12 +70,13 @@ class Exclusion(Spec):
 
 
 class Speeds(Spec):
-    """Rough speeds in tokens a second, for estimates only (never published)."""
+    """Rough speeds in tokens a second, for estimates only (never published). `basis`: where they come from."""
 
     decode_1: float = Field(gt=0)
     decode_16: float = Field(gt=0)
     prompt: float = Field(gt=0)
     engine_start_s: float = Field(gt=0)
+    basis: str = ""
 
 
 class HardwareFile(Spec):
