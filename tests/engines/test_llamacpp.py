@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from paribus.catalog import Catalog, Decoder, ModelFile, System
 from paribus.conditions import SystemName, UsageError
-from paribus.engines import Engine, Launch, engine, engines
+from paribus.engines import Engine, Launch, Running, engine, engines
 from paribus.engines.counters import grown, parse_metrics
 
 ROOT = Path(__file__).parents[2]
@@ -163,11 +163,13 @@ def test_an_endpoint_is_never_started():
 
 def test_the_version_names_llama_cpps_build_only_where_it_knows_it(monkeypatch):
     said = []
+    launch = Launch(ROOT, ROOT, CATALOG.system("smollm2-135m--q4-1--llamacpp--plain"), ROOT, {}, 1, 1)
     for build in ("b10549-1a2b3c", "b0-unknown", ""):
         params = {"temperature": 0.8, "speculative.types": "none"}
         props = {"total_slots": 2, "build_info": build, "default_generation_settings": {"n_ctx": 512, "params": params}}
         monkeypatch.setattr("paribus.engines.adapters.llamacpp.ask_json", lambda *_, page=props: page)
-        said.append(engine("llamacpp").observe("http://127.0.0.1:1", "xllamacpp 2026.1.2\n"))
+        running = Running("http://127.0.0.1:1", "xllamacpp 2026.1.2\n", launch)
+        said.append(engine("llamacpp").observe(running))
     assert [each["engine_version"] for each in said] == [
         "xllamacpp 2026.1.2 (llama.cpp build b10549-1a2b3c)",
         "xllamacpp 2026.1.2",

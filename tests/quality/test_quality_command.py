@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -141,7 +140,7 @@ class FakeSession:
 
     endpoint: Any
     system: Any
-    engine: Any
+    accepted: frozenset[str]
     record: StartRecord = field(default_factory=StartRecord)
     sampling_left_out: tuple[str, ...] = ("top_k",)
 
@@ -159,7 +158,7 @@ class FakeSession:
 
 def session_of(scripted: Scripted, catalog: Catalog, fields: set[str]) -> Any:
     system = next(iter(catalog.systems.values()))
-    return FakeSession(scripted.endpoint("m"), system, SimpleNamespace(sampling_fields=frozenset(fields)))
+    return FakeSession(scripted.endpoint("m"), system, frozenset(fields))
 
 
 def planned(catalog: Catalog, **declared: Any) -> PlannedMeasure:

@@ -83,7 +83,8 @@ class Session:
         model = SimpleNamespace(context=8192, kind="autoregressive", tokenizer=None)
         decoder = SimpleNamespace(acceptance="none", method="ngram")
         self.system = SimpleNamespace(model=model, name="tiny", thinking_settings={}, decoder=decoder)
-        self.engine = SimpleNamespace(sampling_fields=frozenset({"temperature"}))
+        self.accepted = frozenset({"temperature"})
+        self.observed: dict[str, object] = {}
         self.record = StartRecord()
         self.parts: list[str] = []
 

@@ -1,6 +1,6 @@
 """Engines: adapters of serving programs, their locked environments and weights, sessions and jobs."""
 
-from paribus.engines.base import COUNTERS, GAUGES, Engine, Launch, StartRecord
+from paribus.engines.base import COUNTERS, GAUGES, Adapter, Compilation, Engine, Launch, Running, StartRecord
 from paribus.engines.envs import (
     build_environment,
     engine_build_id,
@@ -17,9 +17,12 @@ from paribus.engines.weights import fetch_weights, weights_marker, weights_path
 __all__ = [
     "COUNTERS",
     "GAUGES",
+    "Adapter",
+    "Compilation",
     "Engine",
     "Launch",
     "Measure",
+    "Running",
     "Session",
     "StartRecord",
     "build_environment",

@@ -1,17 +1,21 @@
 """What an engine is to Paribus: an adapter between a system's file and a serving program.
 
-One file an engine. `paribus.engines.registry` finds every module of this package that holds an `engine`.
+One file an engine. `paribus.engines.registry` finds every module of this package that holds an `ENGINE`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from paribus.catalog import Scalar, System
+from paribus.engines.counters import named
+from paribus.machine.ports import LOCALHOST
 
 How = Literal["env", "image", "binary", "endpoint"]
+"""Where a server comes from: a locked environment, a container image by digest, a program on the path, or a URL."""
 
 COUNTERS = (
     "drafts",
@@ -34,8 +38,10 @@ GAUGES = ("running", "waiting")
 class Launch:
     """Everything an adapter needs to write its command line.
 
-    `python` is the interpreter of the engine's environment (`how: env`); `weights` the model's file or folder;
-    `settings` the launch settings of the catalog; `slots` the requests to admit at once.
+    `python` is the interpreter of the engine's environment (`how: env`; in an image, the image's own), `program` the
+    program on the path (`how: binary`). `weights` and `drafter` are files or folders as the server sees them: in an
+    image they are mounted read-only. `settings` are the launch settings of the catalog, `slots` the requests to admit
+    at once, `host` and `port` where to listen.
     """
 
     root: Path
@@ -45,6 +51,31 @@ class Launch:
     settings: dict[str, Scalar]
     slots: int
     port: int
+    drafter: Path | None = None
+    how: How = "env"
+    program: Path | None = None
+    host: str = LOCALHOST
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that answers, as an adapter reads it back: its address without `/v1`, its log so far, its launch.
+
+    `key` is the API key of an endpoint that wants one; it never shows in a repr.
+    """
+
+    base: str
+    log: str
+    launch: Launch
+    key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """Something that an engine compiled or captured, as its log tells. `seconds` is None where the log doesn't say."""
+
+    what: str
+    seconds: float | None = None
 
 
 @dataclass
@@ -65,15 +96,27 @@ class StartRecord:
 
 @runtime_checkable
 class Engine(Protocol):
-    """The adapter of one serving program. Stateless: one object serves every session."""
+    """The adapter of one serving program. Stateless: one object serves every session. Inherit `Adapter` for defaults.
+
+    `ways`: how its server may be had; the first is meant where a system's file doesn't say. `ready_path`: a page that
+    answers 200 when loading is over; None for a server that has none, whose first real answer is waited for instead.
+    `decisive`: launch settings that decide what is answered (the context). One that the server reads back differently
+    from what was declared is a fault, as every lossy setting is; any other is recorded and flagged (`settings_differ`).
+    """
 
     name: str
-    how: How
-    sampling_fields: frozenset[str]
-    """Sampling fields that the engine accepts in a request; others are left out and named."""
+    ways: tuple[How, ...]
+    ready_path: str | None
+    decisive: frozenset[str]
+
+    def sampling_fields(self, system: System) -> frozenset[str]:
+        """Sampling fields that the engine accepts in a request to this system; others are left out and named."""
 
     def command(self, launch: Launch) -> list[str]:
-        """The command line. Raises `UsageError` for settings or decoder parameters the engine doesn't know."""
+        """The command line. Pure: it touches no file, so that a plan can be checked with it.
+
+        Raises `UsageError` for settings or decoder parameters that the engine doesn't know.
+        """
 
     def environment(self, launch: Launch) -> dict[str, str]:
         """Variables to set for the engine's process."""
@@ -84,5 +127,44 @@ class Engine(Protocol):
     def gauges(self, metrics_text: str) -> dict[str, float]:
         """Our gauges (`GAUGES`) out of the engine's metrics page."""
 
-    def observe(self, base: str, log_text: str) -> dict[str, Any]:
-        """Read the running server back: engine_version, admitted, context, sampling defaults. `base`: no `/v1`."""
+    def observe(self, running: Running) -> dict[str, Any]:
+        """Read the running server back: engine_version, admitted, context, sampling_defaults, rendered_prompt, ...
+
+        `settings`: effective settings under the names of the catalog (launch settings and lossy ones), for those that
+        the server tells; the session compares them with what was declared.
+        """
+
+    def compilations(self, log_text: str) -> list[Compilation]:
+        """What a part of the log says was compiled or captured. In the measured part it invalidates the start."""
+
+
+class Adapter:
+    """Defaults for adapters: an engine of one environment, with a table of metric names and fixed sampling fields."""
+
+    name: str = ""
+    ways: tuple[How, ...] = ("env",)
+    ready_path: str | None = "/health"
+    decisive: frozenset[str] = frozenset()
+    metrics: Mapping[str, str] = {}
+    """From the engine's metric names to ours."""
+    fields: frozenset[str] = frozenset({"temperature", "top_p", "top_k", "min_p", "seed"})
+
+    def sampling_fields(self, system: System) -> frozenset[str]:  # noqa: ARG002 (the protocol's signature)
+        """The same fields for every system."""
+        return self.fields
+
+    def environment(self, launch: Launch) -> dict[str, str]:  # noqa: ARG002 (the protocol's signature)
+        """Nothing beside the common ones."""
+        return {}
+
+    def counters(self, metrics_text: str) -> dict[str, float]:
+        """Counters by the table."""
+        return named(metrics_text, self.metrics, COUNTERS)
+
+    def gauges(self, metrics_text: str) -> dict[str, float]:
+        """Gauges by the table."""
+        return named(metrics_text, self.metrics, GAUGES)
+
+    def compilations(self, log_text: str) -> list[Compilation]:  # noqa: ARG002 (the protocol's signature)
+        """None: an engine that compiles nothing, or doesn't say."""
+        return []

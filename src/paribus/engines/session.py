@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from paribus.catalog import Catalog, Job, System
 from paribus.conditions import EnvironmentFault, UsageError
-from paribus.engines.base import Engine, Launch, StartRecord
+from paribus.engines.base import Engine, Launch, Running, StartRecord
 from paribus.engines.counters import grown
 from paribus.engines.envs import environment_python, environment_versions
 from paribus.engines.local import NoAnswer, ask
 from paribus.engines.logs import log_end
+from paribus.engines.readback import read_back
 from paribus.engines.registry import engine as find_engine
 from paribus.engines.starting import Starting, start_server
 from paribus.engines.weights import weights_path
@@ -48,15 +49,20 @@ class Session:
         """The server's address without `/v1`."""
         return self.endpoint.base_url.removesuffix("/v1")
 
+    @property
+    def accepted(self) -> frozenset[str]:
+        """Sampling fields that the engine accepts for this system."""
+        return self.engine.sampling_fields(self.system)
+
     def sampling(self) -> dict[str, float | int]:
         """The model card's sampling fields that this engine accepts: what each request sends."""
-        fields = self.system.model.sampling.fields()
-        return {name: value for name, value in fields.items() if name in self.engine.sampling_fields}
+        fields = self.system.sampling.fields()
+        return {name: value for name, value in fields.items() if name in self.accepted}
 
     @property
     def sampling_left_out(self) -> list[str]:
         """The card's sampling fields that this engine doesn't accept."""
-        return sorted(set(self.system.model.sampling.fields()) - self.engine.sampling_fields)
+        return sorted(set(self.system.sampling.fields()) - self.accepted)
 
     def read_metrics(self, text: str) -> tuple[dict[str, float], dict[str, float]]:
         """Counters and gauges, under our names, out of a metrics page fetched by the caller."""
@@ -107,6 +113,7 @@ class Session:
         Several measured parts of a start add up; the window in the telemetry goes from the first to the last.
         """
         before, began = self.counters(), time.monotonic_ns()
+        read = self._log_size()
         try:
             yield
         finally:
@@ -114,12 +121,28 @@ class Session:
             first = self.record.window_ns[0] if self.record.window_ns else began
             self.record.window_ns = (first, ended)
             self.record.measuring += (ended - began) / 1e9
+        self._note_compilations(read)
         try:
             counted = grown(before, self.counters())
         except ValueError as error:
             raise EnvironmentFault(f"{self.system.name}: {error}") from error
         for name, value in counted.items():
             self.record.counters[name] = self.record.counters.get(name, 0.0) + value
+
+    def _log_size(self) -> int:
+        return self.log.stat().st_size if self.log.exists() else 0
+
+    def _note_compilations(self, offset: int) -> None:
+        """Record what the engine's log says it compiled since `offset`: it invalidates the start (PROTOCOL rule 8)."""
+        if self._log_size() <= offset:
+            return
+        with self.log.open("rb") as log:
+            log.seek(offset)
+            text = log.read().decode(errors="replace")
+        compiled = [each.what for each in self.engine.compilations(text)]
+        if compiled:
+            before = self.record.observed.get("compiled_in_window", [])
+            self.record.observed["compiled_in_window"] = [*before, *compiled]
 
     def load(self) -> Load:
         """What the telemetry says about the measured part so far (nothing where there is no telemetry)."""
@@ -159,8 +182,8 @@ def open_session(
     """
     system = catalog.system(job.system)
     adapter = find_engine(system.name.engine)
-    if adapter.how != "env":
-        raise UsageError(f"{system.name}: engines of the kind {adapter.how!r} can't be started from the catalog yet")
+    if "env" not in adapter.ways:
+        raise UsageError(f"{system.name}: engines of the kind {adapter.ways[0]!r} can't be started yet")
     launch = Launch(
         root=root,
         python=environment_python(root, adapter.name),
@@ -172,16 +195,22 @@ def open_session(
     )
     output = log or root / "build" / "logs" / f"{job.job}.engine.log"
     with start_server(adapter, launch, output, keep) as started:
-        yield _session(root, started, adapter, system, output)
+        yield _session(root, started, adapter, replace(launch, port=started.port), output)
 
 
-def _session(root: Path, started: Starting, adapter: Engine, system: System, log: Path) -> Session:
+def _session(root: Path, started: Starting, adapter: Engine, launch: Launch, log: Path) -> Session:
+    system = launch.system
+    text = log.read_text(encoding="utf-8", errors="replace")
     observed = observe_machine()
     try:
-        observed |= adapter.observe(started.base, log.read_text(encoding="utf-8", errors="replace"))
+        read = adapter.observe(Running(started.base, text, launch))
     except (NoAnswer, LookupError, TypeError, ValueError) as error:
         raise EnvironmentFault(f"{adapter.name} doesn't say what it runs ({error}); {log_end(log)}") from error
+    observed |= {name: value for name, value in read.items() if name != "settings"} | read_back(adapter, launch, read)
     observed |= {"streaming_interval": system.use.streaming_interval, "load_s": round(started.seconds, 2)}
+    compiled = [each.seconds for each in adapter.compilations(text) if each.seconds is not None]
+    if compiled:
+        observed["compile_s"] = round(sum(compiled), 2)
     return Session(
         endpoint=Endpoint(base_url=f"{started.base}/v1", model=system.name.model, extra_body=system.thinking_settings),
         system=system,

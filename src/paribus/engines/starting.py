@@ -29,9 +29,10 @@ MEASURING_IS_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_
 
 @dataclass(frozen=True)
 class Starting:
-    """A server that answers: its address without `/v1`, its processes, and how long it took in seconds."""
+    """A server that answers: its address without `/v1`, its port, its processes, how long it took in seconds."""
 
     base: str
+    port: int
     tree: ProcessTree
     seconds: float
 
@@ -47,12 +48,12 @@ def start_server(
     """Start the engine on a free port and wait for its first real answer; stop everything at the end."""
     for attempt in range(1, _TRIES + 1):
         port = choose_port()
-        tree = _spawn(engine, replace(launch, port=port), log, keep)
+        launched = replace(launch, port=port)
+        tree = _spawn(engine, launched, log, keep)
         try:
             began = time.monotonic()
             try:
-                base = f"http://{LOCALHOST}:{port}"
-                _wait_ready(launch, base, tree, log, loading_s)
+                _wait_ready(engine, launched, tree, log, loading_s)
             except _PortTaken:
                 if attempt < _TRIES and not os.environ.get(PORT_VARIABLE):
                     continue
@@ -60,7 +61,7 @@ def start_server(
                     f"the port {port} was taken while {engine.name} started: stop what listens there or set "
                     f"{PORT_VARIABLE} to a free one"
                 ) from None
-            yield Starting(base, tree, time.monotonic() - began)
+            yield Starting(_base(launched), port, tree, time.monotonic() - began)
             return
         finally:
             tree.stop()
@@ -75,16 +76,18 @@ def _spawn(engine: Engine, launch: Launch, log: Path, keep: tuple[int, ...]) -> 
             return ProcessTree.start(command, log=output, environment=environment, keep=keep)
 
 
-def _wait_ready(launch: Launch, base: str, tree: ProcessTree, log: Path, loading_s: float) -> None:
-    name, until = launch.system.name.engine, time.monotonic() + loading_s
+def _base(launch: Launch) -> str:
+    return f"http://{LOCALHOST}:{launch.port}"
+
+
+def _wait_ready(engine: Engine, launch: Launch, tree: ProcessTree, log: Path, loading_s: float) -> None:
+    base, name, until = _base(launch), launch.system.name.engine, time.monotonic() + loading_s
     while time.monotonic() < until:
         if not tree.alive():
             raise _died(name, tree, log)
-        try:
-            ask(f"{base}/health", timeout_s=5)
+        if _loaded(engine, base):
             break
-        except NoAnswer:
-            time.sleep(0.1)
+        time.sleep(0.1)
     else:
         raise EnvironmentFault(f"{name} is not ready after {loading_s:.0f} s; {log_end(log)}")
     try:
@@ -93,6 +96,15 @@ def _wait_ready(launch: Launch, base: str, tree: ProcessTree, log: Path, loading
         if tree.wait(1.0):
             raise _died(name, tree, log) from error
         raise EnvironmentFault(f"{name} started but doesn't answer ({error}); {log_end(log)}") from error
+
+
+def _loaded(engine: Engine, base: str) -> bool:
+    """Whether the engine says that loading is over; where it has no page for that, whether it lists its models."""
+    try:
+        ask(f"{base}{engine.ready_path or '/v1/models'}", timeout_s=5)
+    except NoAnswer:
+        return False
+    return True
 
 
 def _real_answer(base: str, model: str, timeout_s: float) -> None:

@@ -90,7 +90,7 @@ def generate_start(session: Session, planned: PlannedMeasure, catalog: Catalog, 
     when the items are not those of the plan, `CheckFailed` when not one request succeeded.
     """
     evaluation, greedy = _planned(session, planned, catalog)
-    accepted = session.engine.sampling_fields
+    accepted = session.accepted
     sampling = {"temperature": 0.0} if greedy and "temperature" in accepted else {} if greedy else session.sampling()
     asking = Asking(
         endpoint=session.endpoint,

@@ -37,7 +37,7 @@ def measure_speed_start(session: Session, planned: PlannedMeasure, catalog: Cata
     `EnvironmentFault` when the engine died, `CheckFailed` when nothing was answered.
     """
     scenario, scale = catalog.scenario(planned.id), catalog.scale(str(planned.declared["scale"]))
-    load = load_of(planned, session.system, session.engine.sampling_fields, catalog, folder)
+    load = load_of(planned, session.system, session.accepted, catalog, folder)
     watch = Watch(
         gauges=session.gauges,
         warming_up=session.warming_up,
@@ -140,7 +140,7 @@ def around_of(
     measured: Measured,
 ) -> Around:
     """What was seen around the requests of a start."""
-    accepted = session.engine.sampling_fields
+    accepted = session.accepted
     counters = dict(session.record.counters)
     diffusion = session.system.model.kind == "diffusion"
     facts = Facts(

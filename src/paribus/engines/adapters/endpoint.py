@@ -6,17 +6,18 @@ import json
 from typing import Any
 
 from paribus.conditions import UsageError
-from paribus.engines.base import COUNTERS, GAUGES, How, Launch
-from paribus.engines.counters import KNOWN, named
+from paribus.engines.base import Adapter, How, Launch, Running
+from paribus.engines.counters import KNOWN
 from paribus.engines.local import NoAnswer, ask
 
 
-class AnyEndpoint:
+class AnyEndpoint(Adapter):
     """The adapter of a server that someone else runs."""
 
     name = "endpoint"
-    how: How = "endpoint"
-    sampling_fields = frozenset({"temperature", "top_p", "top_k", "min_p", "seed"})
+    ways: tuple[How, ...] = ("endpoint",)
+    ready_path = None
+    metrics = KNOWN
 
     def command(self, launch: Launch) -> list[str]:
         """There is none."""
@@ -24,22 +25,10 @@ class AnyEndpoint:
             f"{launch.system.name}: an endpoint isn't started; measure it with `paribus speed --base-url URL/v1`"
         )
 
-    def environment(self, launch: Launch) -> dict[str, str]:  # noqa: ARG002 (the protocol's signature)
-        """Nothing."""
-        return {}
-
-    def counters(self, metrics_text: str) -> dict[str, float]:
-        """Counters of the engines whose names we know."""
-        return named(metrics_text, KNOWN, COUNTERS)
-
-    def gauges(self, metrics_text: str) -> dict[str, float]:
-        """Gauges of the engines whose names we know."""
-        return named(metrics_text, KNOWN, GAUGES)
-
-    def observe(self, base: str, log_text: str) -> dict[str, Any]:  # noqa: ARG002 (the protocol's signature)
+    def observe(self, running: Running) -> dict[str, Any]:
         """What `/v1/models` says about who serves; nothing where it says nothing."""
         try:
-            models = json.loads(ask(f"{base}/v1/models"))
+            models = json.loads(ask(f"{running.base}/v1/models", key=running.key))
             owner = str(models["data"][0].get("owned_by", ""))
         except (NoAnswer, ValueError, LookupError, TypeError, AttributeError):
             owner = ""

@@ -13,8 +13,8 @@ from typing import Any
 
 from paribus.catalog import Scalar, System
 from paribus.conditions import UsageError
-from paribus.engines.base import COUNTERS, GAUGES, How, Launch
-from paribus.engines.counters import LLAMACPP, named
+from paribus.engines.base import Adapter, Launch, Running
+from paribus.engines.counters import LLAMACPP
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.machine.cpu import usable_cores
 
@@ -49,12 +49,12 @@ _DECODERS: dict[str, tuple[str, ...]] = {
 """n-gram methods and their parameters."""
 
 
-class LlamaCpp:
+class LlamaCpp(Adapter):
     """The adapter."""
 
     name = "llamacpp"
-    how: How = "env"
-    sampling_fields = frozenset({"temperature", "top_p", "top_k", "min_p", "seed"})
+    metrics = LLAMACPP
+    decisive = frozenset({"context_per_slot"})
 
     def command(self, launch: Launch) -> list[str]:
         """The launcher with its settings as JSON."""
@@ -78,34 +78,23 @@ class LlamaCpp:
         script = launch.root / "envs" / "llamacpp" / "serve.py"
         return [str(launch.python), "-u", str(script), json.dumps(wanted, sort_keys=True)]
 
-    def environment(self, launch: Launch) -> dict[str, str]:  # noqa: ARG002 (the protocol's signature)
-        """Nothing beside the common ones."""
-        return {}
-
-    def counters(self, metrics_text: str) -> dict[str, float]:
-        """Counters from `/metrics`."""
-        return named(metrics_text, LLAMACPP, COUNTERS)
-
-    def gauges(self, metrics_text: str) -> dict[str, float]:
-        """Gauges from `/metrics`."""
-        return named(metrics_text, LLAMACPP, GAUGES)
-
-    def observe(self, base: str, log_text: str) -> dict[str, Any]:
+    def observe(self, running: Running) -> dict[str, Any]:
         """Version, slots, context and sampling defaults from `/props`, the rendered prompt from `/apply-template`.
 
         Not its speculation: `/props` names that of a request's defaults ("none"), not what the server was started
         with. Whether it drafts is told by its counters.
         """
-        props = ask_json(f"{base}/props")
+        props = ask_json(f"{running.base}/props")
         defaults = props["default_generation_settings"]
-        wheel = re.search(r"^xllamacpp (\S+)$", log_text, re.MULTILINE)
+        wheel = re.search(r"^xllamacpp (\S+)$", running.log, re.MULTILINE)
         return {
             "engine_version": _version(wheel[1] if wheel else "not stated", str(props.get("build_info", ""))),
             "admitted": int(props["total_slots"]),
             "context_per_slot": int(defaults["n_ctx"]),
+            "settings": {"context_per_slot": int(defaults["n_ctx"])},
             "sampling_defaults": _sampling_defaults(defaults["params"]),
             "weights_format": str(props.get("model_ftype", "not stated")),
-            "rendered_prompt": _rendered(base),
+            "rendered_prompt": _rendered(running.base),
         }
 
 
