@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from paribus.catalog import PromptLine
-from paribus.conditions import EnvironmentFault
+from paribus.conditions import CheckFailed, EnvironmentFault
 from paribus.quality.journal import Entry, Journal, Key
 from paribus.wire import Client, Endpoint, Outcome, payload, read_answer
 
@@ -29,11 +29,24 @@ _CUT_SHORT = {"cancelled"}
 
 @dataclass(frozen=True)
 class Question:
-    """One request: its key, the messages so far, and perhaps tools."""
+    """One request: its key, the messages so far, and perhaps tools.
+
+    `asked`: a hash of the question, where it follows from earlier answers: a journal's answer must be to the same.
+    """
 
     key: Key
     messages: tuple[dict[str, Any], ...]
     tools: tuple[dict[str, Any], ...] = ()
+    asked: str | None = None
+
+    def same(self, entry: Entry) -> Entry:
+        """The entry, if it answers this very question; raises `CheckFailed` otherwise."""
+        if entry.asked != self.asked:
+            raise CheckFailed(
+                f"{self.key.item}, repeat {self.key.repeat}, turn {self.key.turn}: the journal's answer is to another "
+                "question, so that this dialogue can't be played again from it"
+            )
+        return entry
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ class LiveAnswerer:
         """The journal's answer, else the server's. Raises `EnvironmentFault` when the server is gone."""
         entry = self._journal.entries.get(question.key)
         if entry is not None:
-            return entry
+            return question.same(entry)
         async with self._slots:
             entry = await self._ask(question)
         self._journal.append(entry)
@@ -112,7 +125,7 @@ class LiveAnswerer:
                 f"can't reach {asking.endpoint.base_url} ({self._client.last_fault or 'no connection'}): "
                 "start again, what was answered is kept"
             )
-        return _entry(question.key, seed, body, attempt, outcome)
+        return _entry(question, seed, body, attempt, outcome)
 
     async def _send(self, body: bytes, key: Key) -> Outcome:
         index, self._count = self._count, self._count + 1
@@ -133,7 +146,8 @@ class ReplayAnswerer:
 
     async def answer(self, question: Question) -> Entry:
         """The journal's answer to this question."""
-        return self._entries.get(question.key) or missing(question.key)
+        entry = self._entries.get(question.key)
+        return missing(question.key) if entry is None else question.same(entry)
 
 
 def missing(key: Key) -> Entry:
@@ -171,11 +185,11 @@ def _wait_s(asking: Asking, attempt: int, outcome: Outcome, key: Key) -> float:
     return max(wait, min(outcome.retry_after_s or 0.0, 10 * asking.longest_wait_s))
 
 
-def _entry(key: Key, seed: int | None, body: bytes, attempts: int, outcome: Outcome) -> Entry:
+def _entry(question: Question, seed: int | None, body: bytes, attempts: int, outcome: Outcome) -> Entry:
     answer = read_answer(outcome)
     usage = answer.usage
     return Entry(
-        **key._asdict(),
+        **question.key._asdict(),
         seed=seed,
         body_sha256=hashlib.sha256(body).hexdigest(),
         attempts=attempts,
@@ -190,4 +204,5 @@ def _entry(key: Key, seed: int | None, body: bytes, attempts: int, outcome: Outc
         reasoning_tokens=usage.reasoning_tokens if usage else None,
         ttft_ns=answer.ttft_ns,
         e2e_ns=answer.e2e_ns,
+        asked=question.asked,
     )

@@ -29,11 +29,12 @@ VERSION = "2"
 _PATIENCE = 2
 """How often a user says their stock phrase before leaving."""
 
-_HOW = (
+HOW_TO_CALL = (
     "\n\nYou have these tools:\n{tools}\n\nTo use a tool, answer with nothing but a JSON object in this form, and wait "
     'for its result:\n{{"name": "<tool>", "arguments": {{"<argument>": "<value>"}}}}\n'
     "To talk to the user, answer in plain words."
 )
+"""How tools are explained to a model in words (`tools`: one JSON object a line)."""
 
 
 @dataclass
@@ -131,7 +132,7 @@ async def play(item: Item, repeat: int, task: QualityTask, domain: Domain, answe
 def system_message(domain: Domain) -> str:
     """The policy, the tools as JSON Schema, and the form of a tool call."""
     lines = [json.dumps(tool.shown(), ensure_ascii=False) for tool in domain.tools]
-    return domain.policy + _HOW.format(tools="\n".join(lines))
+    return domain.policy + HOW_TO_CALL.format(tools="\n".join(lines))
 
 
 def start_of(item: Item, domain: Domain) -> Database:
@@ -163,7 +164,7 @@ def _squeezed(text: str) -> str:
 
 def _use_tools(entry: Entry, text: str, domain: Domain, database: Database, use: ToolUse) -> Iterator[str]:
     """Results of the tool calls of one answer, in words for the model; malformed calls get an error as result."""
-    for name, arguments in [*_native(entry), *(_written(text) if not entry.tool_calls else [])]:
+    for name, arguments in [*_native(entry), *(written_calls(text) if not entry.tool_calls else [])]:
         use.calls += 1
         result, sound = domain.call(database, name, arguments)
         use.malformed += not sound
@@ -183,7 +184,7 @@ _FENCED = re.compile(r"^```(?:json|tool_call)?\s*\n(.*?)\n?```$", re.DOTALL)
 _TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|$)", re.DOTALL)
 
 
-def _written(text: str) -> list[tuple[str, Any]]:
+def written_calls(text: str) -> list[tuple[str, Any]]:
     """Tool calls written as text: a JSON object alone (or fenced), or inside `<tool_call>` tags."""
     body = text.strip()
     tagged = [match.strip() for match in _TAGGED.findall(body)]

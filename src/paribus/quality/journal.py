@@ -55,6 +55,9 @@ class Header(_Line):
     released: str | None
     thinking: bool
     concurrency: int
+    harness: dict[str, Any] | None = None
+    """What else decides the answers where another program plays dialogues (Tau2): its build, the user simulator, the
+    form of tool use, what was left out and why."""
 
 
 class Entry(_Line):
@@ -82,6 +85,8 @@ class Entry(_Line):
     reasoning_tokens: int | None
     ttft_ns: int | None
     e2e_ns: int | None
+    asked: str | None = None
+    """12 hex digits over the question, where it depends on earlier answers (Tau2)."""
 
     @field_validator("text", "reasoning", mode="before")
     @classmethod
