@@ -44,7 +44,7 @@ class Wanted:
         """This measure of one system under one launch configuration: its run's path, conditions and hashes."""
         about_system = system.declared(build, dict(launch))
         served = self.declared["sampling_profile"] == "served"
-        sampling = system.model.sampling.fields() if served else {"temperature": 0}
+        sampling = system.sampling.fields() if served else {"temperature": 0}
         about_measure = {**self.declared, "sampling": sampling}
         if "task" in self.declared:
             about_measure["cap"] = _smaller(self.declared["cap"], system.model.quality_cap)

@@ -42,6 +42,9 @@ __all__ = [
     "split_launch",
 ]
 
+CONTEXT_SETTINGS = ("context_per_slot", "max_model_len", "context_length")
+"""What engines call the tokens that one request may hold: llama.cpp (through our launcher), vLLM, SGLang."""
+
 
 class Sampling(Spec):
     """A model card's sampling settings, with the place where the card says so."""
@@ -196,6 +199,11 @@ class System:
         """Gigabytes that target and drafter need; none: not known."""
         own = self.precision.memory_gb
         return None if own is None else own + (self.drafter.needs_gb if self.drafter else 0.0)
+
+    def context_of(self, launch: Mapping[str, Any]) -> int:
+        """Tokens that one request may hold: the model's context, or what the launch settings leave of it."""
+        given = [int(launch[name]) for name in CONTEXT_SETTINGS if launch.get(name)]
+        return min(self.model.context, *given) if given else self.model.context
 
     def overrides(self, card: str | None = None) -> list[Override]:
         """What changes the launch of this system on a card (a hardware profile; none: no particular one), in order."""

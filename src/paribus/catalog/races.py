@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,11 +48,19 @@ class Stack:
         return self.systems[0].name.think
 
 
-def stacks(systems: Iterable[System], builds: dict[str, str]) -> list[Stack]:
+def build_of(system: System, builds: Mapping[str, str]) -> str:
+    """The engine build of a system that was chosen to be planned."""
+    build = system.build_of(builds)
+    if build is None:
+        raise UsageError(f"{system.name} has no engine build that can be named: nothing of it can be planned")
+    return build
+
+
+def stacks(systems: Iterable[System], builds: Mapping[str, str]) -> list[Stack]:
     """The systems grouped into stacks, in order."""
     found: dict[tuple[str, str], Stack] = {}
     for system in systems:
-        answer_class = system.answer_class_hash(builds[system.name.engine])
+        answer_class = system.answer_class_hash(build_of(system, builds))
         key = stack_name(system), answer_class
         found.setdefault(key, Stack(*key)).systems.append(system)
     return list(found.values())

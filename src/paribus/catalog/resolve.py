@@ -19,7 +19,7 @@ from paribus.catalog.load import Catalog
 from paribus.catalog.models import Scalar, System
 from paribus.catalog.order import interleave
 from paribus.catalog.plan import Excluded, Job, Plan, PlannedMeasure, PlannedRun, Race
-from paribus.catalog.races import Stack, measured_after, race_for, read_verdict, stacks, verdict_path
+from paribus.catalog.races import Stack, build_of, measured_after, race_for, read_verdict, stacks, verdict_path
 from paribus.catalog.select import Selection, select
 from paribus.catalog.surroundings import Surroundings
 from paribus.catalog.tasks import Scale, Scenario
@@ -184,14 +184,14 @@ class _Resolution:
         """Draft the jobs of one system: one a launch configuration and start. Returns the measures."""
         groups: dict[bytes, tuple[dict[str, Scalar], list[Wanted]]] = {}
         for index, want in enumerate(wanted):
-            launch = {**system.use.launch, **want.launch}
+            launch = {**system.launch_on(self.config.hardware), **want.launch}
             # A decoder that keeps state from earlier requests gets a fresh server for each scenario.
             key = canonical([launch, index if system.decoder.keeps_state else 0])
             groups.setdefault(key, (launch, []))[1].append(want)
         planned: list[PlannedMeasure] = []
         for launch, wants in groups.values():
             launch.setdefault("slots", self._slots(system, kind))
-            build = self.around.builds[system.name.engine]
+            build = build_of(system, self.around.builds)
             place = Place(self.config.hardware, self.around.machine, n)
             measures = [w.planned(system, build, launch, place) for w in wants]
             planned += measures
@@ -216,9 +216,7 @@ class _Resolution:
 
     def _job(self, draft: _Draft, priority: int) -> Job:
         name = draft.system.name
-        needs = [] if draft.whole else [environment_marker(name.engine, self.around.builds[name.engine])]
-        if needs and draft.system.precision.weights.source != "hosted":
-            needs.append(weights_marker(name.model, name.precision))
+        needs = [] if draft.whole else _needs(draft.system, self.around.builds)
         missing = [m for m, done in zip(draft.measures, draft.done, strict=True) if not done]
         return Job(
             job=f"{run_id(draft.measures[draft.lead].run)}-{draft.start}",
@@ -234,6 +232,16 @@ class _Resolution:
             priority=priority,
             seconds=self.estimator.job_seconds(draft.kind, missing) if missing else 0.0,
         )
+
+
+def _needs(system: System, builds: Mapping[str, str]) -> list[str]:
+    """What must be built or fetched before a job of a system: nothing for one that somebody else serves."""
+    name = system.name
+    if system.use.hosted is not None:
+        return []
+    in_env = system.use.how in (None, "env")
+    needs = [environment_marker(name.engine, build_of(system, builds))] if in_env else []
+    return [*needs, weights_marker(name.model, name.precision)]
 
 
 def _runs(jobs: Iterable[Job]) -> list[PlannedRun]:

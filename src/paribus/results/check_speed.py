@@ -111,8 +111,7 @@ class _SpeedCheck:
             self._expect("requests", len(self.rows) == due, f"{len(self.rows)} requests were kept, {due} were due")
 
     def _context(self, system: System) -> int:
-        given = (self.start.manifest.declared.get("launch") or {}).get("context_per_slot")
-        return min(system.model.context, int(given)) if given else system.model.context
+        return system.context_of(self.start.manifest.declared.get("launch") or {})
 
     def _no_rest(self) -> None:
         """In a closed loop a worker sends its next request when its last one has ended."""
