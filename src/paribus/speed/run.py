@@ -113,9 +113,7 @@ def fitting(prompts: Iterable[PromptLine], context: int, cap: int) -> list[Promp
 
 def context_of(planned: PlannedMeasure, system: System) -> int:
     """Tokens that one request may hold: the model's context, or what the launch settings leave of it."""
-    launch = planned.declared.get("launch") or {}
-    given = launch.get("context_per_slot")
-    return min(system.model.context, int(given)) if given else system.model.context
+    return system.context_of(planned.declared.get("launch") or {})
 
 
 def _words(prompt: PromptLine) -> str:
