@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections import Counter
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from speed_making import make_outcome, stream
 
 from paribus.catalog import SetPrompt
+from paribus.conditions import EnvironmentFault
 from paribus.speed.load import LoadRequest, WindowPlan, poisson, run_closed_loop, run_open_loop, run_window
 from paribus.speed.measure import admitted, engine_load, in_window
 from paribus.speed.metrics.throughput import Window
@@ -66,8 +68,8 @@ def requests(n=None):
 
 def test_a_closed_loop_keeps_as_many_open_as_asked_and_sends_each_request_once():
     async def go():
-        fake = Fake()
-        outcomes = await run_closed_loop(fake, requests(20), 4)
+        fake, outcomes = Fake(), []
+        await run_closed_loop(fake, requests(20), 4, on_end=outcomes.append)
         return fake, outcomes
 
     fake, outcomes = asyncio.run(go())
@@ -93,16 +95,74 @@ def test_a_load_on_a_dead_server_ends():
     async def go():
         fake = Fake(seconds=lambda i: 0.001, error=lambda i: "connect")
         fake.retry_after = None
-        return await run_closed_loop(fake, requests(), 32)
+        outcomes = []
+        await run_closed_loop(fake, requests(), 32, on_end=outcomes.append)
+        return outcomes
 
     assert 96 <= len(asyncio.run(go())) <= 96 + 32
+
+
+def test_storing_an_answer_never_holds_up_the_next_request():
+    """Four answers end at once: all four workers have sent again before the first is stored."""
+
+    class Together(Fake):
+        async def send(self, body, **about):
+            outcome = await super().send(body, **about)
+            await together.wait()
+            return outcome
+
+    async def go():
+        nonlocal together
+        together = asyncio.Barrier(4)
+        server, sent_before = Together(), []
+        await run_closed_loop(server, requests(8), 4, on_end=lambda outcome: sent_before.append(len(server.sent)))
+        return sent_before
+
+    together = None
+
+    assert asyncio.run(go())[:4] == [8, 8, 8, 8]
+
+
+def test_a_load_whose_answers_cannot_be_stored_ends_and_says_so():
+    async def go():
+        fake = Fake()
+
+        def full(outcome):
+            raise EnvironmentFault("no space left")
+
+        with pytest.raises(EnvironmentFault, match="no space left"):
+            await run_closed_loop(fake, requests(), 4, on_end=full)
+        return fake
+
+    fake = asyncio.run(go())
+    assert fake.aborted.is_set()
+    assert len(fake.sent) <= 8, "each worker sends one more at most"
+
+
+def test_a_load_keeps_no_answer_in_memory():
+    async def go():
+        fake, answers, alive = Fake(), [], []
+
+        def stored(outcome):
+            answers.append(weakref.ref(outcome))
+            alive.append(sum(answer() is not None for answer in answers))
+
+        await run_closed_loop(fake, requests(40), 2, on_end=stored)
+        return alive
+
+    alive = asyncio.run(go())
+    assert len(alive) == 40
+    assert max(alive) <= 6
 
 
 def test_an_open_loop_sends_when_due_however_many_are_under_way():
     async def go():
         fake = Fake(seconds=lambda i: 0.5)
         fake.scale = 1  # due times are waited for on the real clock
-        return fake, await run_open_loop(fake, requests(10), iter(range(0, SECOND // 10, SECOND // 100)))
+        outcomes = []
+        due = iter(range(0, SECOND // 10, SECOND // 100))
+        await run_open_loop(fake, requests(10), due, on_end=outcomes.append)
+        return fake, outcomes
 
     fake, outcomes = asyncio.run(go())
     assert fake.most == 10
@@ -122,7 +182,8 @@ def test_the_window_waits_for_the_soak_lasts_as_asked_and_keeps_its_load_to_the_
     async def go():
         fake = Fake(seconds=lambda i: 1.0 + (i % 7) / 5)
         plan = WindowPlan(concurrency=4, seconds=10, completions=40)
-        outcomes = await run_window(fake, requests(), plan)
+        outcomes = []
+        await run_window(fake, requests(), plan, on_end=outcomes.append)
         return plan, outcomes
 
     plan, outcomes = asyncio.run(go())

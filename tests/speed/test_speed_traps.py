@@ -198,7 +198,10 @@ def test_18_the_client_has_no_limit_of_its_own(scripted):
             await client.open(128)
             prompt = SetPrompt(id="p", prompt="p", kind="chat", length="long", split="measured")
             body = payload(endpoint, prompt, max_tokens=64, sampling={})
-            return await run_closed_loop(client, (LoadRequest(i, "p", body) for i in range(128)), 128)
+            outcomes: list[Outcome] = []
+            requests = (LoadRequest(i, "p", body) for i in range(128))
+            await run_closed_loop(client, requests, 128, on_end=outcomes.append)
+            return outcomes
 
     told = summary(*run(go()), at_once=128)
     assert told.concurrency_seen == 128
@@ -259,7 +262,8 @@ def test_20_a_slow_beginning_is_warmed_up_or_flagged(slow):
     async def go() -> tuple[Slow, SpeedSummary, bool]:
         server = Slow(slow)
         warm = await warm_up(server, tuning(6), lambda prompt, index, cap: b"", concurrency=1, cap=64, max_blocks=12)
-        outcomes = await run_closed_loop(server, (LoadRequest(i, f"p{i}", b"") for i in range(60)), 1)
+        outcomes: list[Outcome] = []
+        await run_closed_loop(server, (LoadRequest(i, f"p{i}", b"") for i in range(60)), 1, on_end=outcomes.append)
         return server, summary(*outcomes), warm.settled
 
     server, told, settled = asyncio.run(go())

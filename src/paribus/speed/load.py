@@ -1,14 +1,16 @@
 """Load on a server: a closed loop (each worker sends its next request when its last one ended) and an open one.
 
-Nothing is parsed while a load runs; bodies are made before they are due. A failed request is a result and is never
-sent again; its worker waits a little before its next request, as long as the server asked, 30 s at most.
+Nothing is parsed while a load runs, nothing is kept in memory, and storing an answer never holds up a request. A
+failed request is a result and is never sent again; its worker waits a little before its next request, as long as the
+server asked, 30 s at most.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -72,6 +74,39 @@ class Hopeless:
         return self._row >= (self._later if self._alive else self._first)
 
 
+@dataclass
+class _Keeper:
+    """Hands what has ended to `on_end`, one outcome between two turns of the loop."""
+
+    on_end: Ended
+    ended: asyncio.Queue[Outcome | None] = field(default_factory=asyncio.Queue)
+    broken: bool = False
+    """Whether `on_end` failed (a full disk): the load is to end."""
+
+    async def run(self) -> None:
+        while (outcome := await self.ended.get()) is not None:
+            # Whoever was waiting for this turn goes first: workers send, arrivals are stamped.
+            await asyncio.sleep(0)
+            try:
+                self.on_end(outcome)
+            except BaseException:
+                self.broken = True
+                raise
+
+
+@asynccontextmanager
+async def _keeping(client: Sender, on_end: Ended) -> AsyncIterator[_Keeper]:
+    """A keeper at work; at the end everything has been handed over, and what `on_end` raised is raised."""
+    keeper = _Keeper(on_end)
+    task = asyncio.create_task(keeper.run())
+    task.add_done_callback(lambda _: client.abort() if keeper.broken else None)
+    try:
+        yield keeper
+    finally:
+        keeper.ended.put_nowait(None)
+        await task
+
+
 async def run_closed_loop(
     client: Sender,
     requests: Iterable[LoadRequest],
@@ -80,19 +115,20 @@ async def run_closed_loop(
     *,
     stop: Callable[[], bool] = lambda: False,
     on_end: Ended = ignore,
-) -> list[Outcome]:
-    """Keep `concurrency` requests open until there are no more, or `stop()`; returns what happened, as it ended.
+    seen: Ended = ignore,
+) -> None:
+    """Keep `concurrency` requests open until there are no more, or `stop()`.
 
     `phase`: a name, or a function of the load's time (ns) that is asked when a request is about to leave; None ends
-    its worker. Each request is due the moment its worker is free. `on_end` must be quick: it runs inside the load.
+    its worker. Each request is due the moment its worker is free. `seen` is called the moment a request has ended and
+    must be quick; `on_end` a little later, once the worker's next request has left.
     """
     supply = iter(requests)
-    outcomes: list[Outcome] = []
     hopeless = Hopeless(concurrency)
 
-    async def worker(number: int) -> None:
+    async def worker(number: int, keeper: _Keeper) -> None:
         failures = 0
-        while not stop() and not hopeless.yes:
+        while not stop() and not hopeless.yes and not keeper.broken:
             due_ns = client.now_ns()
             name = phase if isinstance(phase, str) else phase(due_ns)
             request = next(supply, None) if name is not None else None
@@ -106,15 +142,15 @@ async def run_closed_loop(
                 phase=name,
                 worker=number,
             )
-            outcomes.append(outcome)
             hopeless.saw(outcome)
-            on_end(outcome)
+            seen(outcome)
+            keeper.ended.put_nowait(outcome)
             failures = failures + 1 if outcome.error else 0
             if failures and outcome.error != "cancelled":
                 await asyncio.sleep(min(BACK_OFF_S, max(outcome.retry_after_s or 0.0, 0.05 * failures)))
 
-    await asyncio.gather(*(worker(number) for number in range(concurrency)))
-    return outcomes
+    async with _keeping(client, on_end) as keeper:
+        await asyncio.gather(*(worker(number, keeper) for number in range(concurrency)))
 
 
 async def run_open_loop(
@@ -125,33 +161,31 @@ async def run_open_loop(
     *,
     stop: Callable[[], bool] = lambda: False,
     on_end: Ended = ignore,
-) -> list[Outcome]:
+) -> None:
     """Send each request when it is due (ns since the load's start), however many are under way.
 
     Lateness is kept (`sent_ns - due_ns`), never hidden by waiting for answers.
     """
-    outcomes: list[Outcome] = []
     running: set[asyncio.Task[None]] = set()
 
-    async def one(request: LoadRequest, due: int, number: int) -> None:
+    async def one(request: LoadRequest, due: int, number: int, keeper: _Keeper) -> None:
         outcome = await client.send(
             request.body, index=request.index, prompt_id=request.prompt_id, due_ns=due, phase=phase, worker=number
         )
-        outcomes.append(outcome)
-        on_end(outcome)
+        keeper.ended.put_nowait(outcome)
 
-    for number, (request, due) in enumerate(zip(requests, due_ns, strict=False)):
-        wait = (due - client.now_ns()) / 1e9
-        if wait > 0:
-            await asyncio.sleep(wait)
-        if stop():
-            break
-        task = asyncio.create_task(one(request, due, number))
-        running.add(task)
-        task.add_done_callback(running.discard)
-    if running:
-        await asyncio.gather(*running)
-    return outcomes
+    async with _keeping(client, on_end) as keeper:
+        for number, (request, due) in enumerate(zip(requests, due_ns, strict=False)):
+            wait = (due - client.now_ns()) / 1e9
+            if wait > 0:
+                await asyncio.sleep(wait)
+            if stop() or keeper.broken:
+                break
+            task = asyncio.create_task(one(request, due, number, keeper))
+            running.add(task)
+            task.add_done_callback(running.discard)
+        if running:
+            await asyncio.gather(*running)
 
 
 def poisson(rate_per_s: float, start_ns: int, seed: str) -> Iterator[int]:
@@ -234,7 +268,7 @@ async def run_window(
     *,
     stop: Callable[[], bool] = lambda: False,
     on_end: Ended = ignore,
-) -> list[Outcome]:
+) -> None:
     """An endless closed loop through soak, window and tail; what is still under way at the end is cut off.
 
     The tail's requests only load the engine: they are of the phase `soak`, as those before the window.
@@ -242,12 +276,11 @@ async def run_window(
 
     def saw(outcome: Outcome) -> None:
         plan.saw(outcome)
-        on_end(outcome)
         if plan.over:
             client.abort()
 
-    return await run_closed_loop(
-        client, requests, plan.concurrency, plan.phase, stop=lambda: plan.over or stop(), on_end=saw
+    await run_closed_loop(
+        client, requests, plan.concurrency, plan.phase, stop=lambda: plan.over or stop(), on_end=on_end, seen=saw
     )
 
 

@@ -98,8 +98,8 @@ async def warm_up(
             LoadRequest(first + i, turn[i % len(turn)].id, body(turn[i % len(turn)], first + i, limit))
             for i, limit in enumerate(limits)
         ]
-        block = await run_closed_loop(client, requests, concurrency, "warm-up", on_end=on_end, stop=stop)
-        seen += block
+        await run_closed_loop(client, requests, concurrency, "warm-up", on_end=on_end, stop=stop, seen=seen.append)
+        block = seen[first:]
         speeds.append(block_speed(block))
         if all(outcome.error for outcome in block) or (len(speeds) > 1 and difference(speeds) < SETTLED):
             break
