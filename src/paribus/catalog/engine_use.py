@@ -67,15 +67,29 @@ class Image(Spec):
 
 
 class Hosted(Spec):
-    """Where somebody else serves a model: an OpenAI-compatible address. The key comes from the environment only."""
+    """Where somebody else serves a model: an OpenAI-compatible address. The key comes from the environment only.
 
-    url: str = Field(pattern=r"^https://")
+    Either `url`, a public address, or `url_env`, the environment variable that names a server that runs already (LM
+    Studio, Unsloth, one of one's own).
+    """
+
+    url: str | None = Field(default=None, pattern=r"^https://.+/v1$")
     """Base address, with `/v1`."""
+    url_env: str | None = Field(default=None, pattern=r"^[A-Z][A-Z0-9_]*$")
+    """The environment variable that holds the base address."""
     model: str
     """The model's name in requests."""
-    api_key_env: str = Field(pattern=r"^[A-Z][A-Z0-9_]*$")
-    """The environment variable that holds the key."""
+    api_key_env: str | None = Field(default=None, pattern=r"^[A-Z][A-Z0-9_]*$")
+    """The environment variable that holds the key; none: it takes none."""
     source: str
+
+    @model_validator(mode="after")
+    def _one_address(self) -> Hosted:
+        if (self.url is None) == (self.url_env is None):
+            raise ValueError("hosted needs either url or url_env")
+        if self.url is not None and self.api_key_env is None:
+            raise ValueError("hosted at a public address needs api_key_env")
+        return self
 
 
 class Override(Spec):
@@ -116,6 +130,8 @@ class EngineUse(Spec):
     """Another way to get the engine than the adapter's own."""
     image: Image | None = None
     """The container image to run it in, for `how: image`; or the one that its source recommends."""
+    program: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]+$")
+    """Name of the program on the path, for `how: binary`."""
     hosted: Hosted | None = None
     version: str | None = None
     """The first version of the engine that runs this model, as its source says it."""
@@ -140,6 +156,8 @@ class EngineUse(Spec):
                 raise ValueError(f"decoder {name} names the precision {unknown[0]}, which this engine doesn't have")
         if self.how == "image" and self.image is None:
             raise ValueError("how: image needs an image")
+        if self.how == "binary" and self.program is None:
+            raise ValueError("how: binary needs a program")
         return self
 
     def applying(self, card: str | None, precision: str, decoder: str) -> list[Override]:

@@ -1,11 +1,18 @@
-"""Locked environments of engines: which build of an engine a plan would use."""
+"""What is made or fetched before anything is measured: locked environments, weights, items; and where they lie."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+import shutil
 from pathlib import Path
 
-from paribus.conditions import slug
+from paribus.catalog.tasks import QualityTask
+from paribus.catalog.weights import Weights
+from paribus.conditions import hash12, slug
+
+SELECTING = ("group", "window", "sample_per_category", "sample_seed")
+"""Settings of a task that decide which rows of a larger set are its items."""
 
 
 def lock_hash(root: Path, engine: str) -> str | None:
@@ -14,11 +21,46 @@ def lock_hash(root: Path, engine: str) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else None
 
 
+def program_hash(name: str) -> str | None:
+    """First 12 hex digits of the sha256 of a program on the path; None where there is none.
+
+    Libraries beside it aren't in it: the version that the running server tells is observed, and gates comparisons.
+    """
+    found = shutil.which(name)
+    return hashlib.sha256(Path(found).read_bytes()).hexdigest()[:12] if found else None
+
+
 def environment_marker(engine: str, build: str) -> str:
     """The file, below the repository's root, that says that an engine's environment is whole."""
     return f"build/envs/{engine}-{build}.json"
 
 
+def image_marker(engine: str, build: str) -> str:
+    """The file, below the repository's root, that says that an engine's container image is there."""
+    return f"build/images/{engine}-{build}.json"
+
+
+def drafter_name(drafter: Weights) -> str:
+    """`drafter--<repository>-<hash8>`: how a drafter's weights are fetched and where they lie."""
+    words = re.sub(r"[^a-z0-9.]+", "-", drafter.repository.lower().rpartition("/")[2]).strip("-.")
+    return f"drafter--{words[:48].strip('-.')}-{hash12(drafter.identity)[:8]}"
+
+
+def drafter_marker(drafter: Weights) -> str:
+    """The file, below the repository's root, that says that a drafter's weights are there."""
+    return f"build/weights/{drafter_name(drafter)}.json"
+
+
 def weights_marker(model: str, precision: str) -> str:
     """The file, below the repository's root, that says that a model's weights are there."""
     return f"build/weights/{model}--{precision}.json"
+
+
+def items_marker(task: QualityTask) -> str:
+    """The file, below the repository's root, that says that a task's items were fetched from the hub.
+
+    Its name carries a hash of everything that decides the items: another pinned revision is fetched anew.
+    """
+    data = task.data.model_dump(mode="json", exclude={"local": True, "hub": {"__all__": {"bytes", "bytes_source"}}})
+    asked = {"data": data, "select": {name: task.settings.get(name) for name in SELECTING}}
+    return f"build/items/{task.task}-{hash12(asked)}.json"

@@ -88,4 +88,6 @@ def _no_build(system: System) -> str:
     engine = system.name.engine
     if system.use.how == "image":
         return f"the digest of the container image of {engine} is not known: pin it in the model's file"
+    if system.use.how == "binary":
+        return f"the program {system.use.program} is not on the path of this machine"
     return f"the engine {engine} has no locked environment (envs/{engine}/requirements.txt)"

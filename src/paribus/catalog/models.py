@@ -238,15 +238,18 @@ class System:
         return list(dict.fromkeys(reason for reason in said if reason)) or ([silent] if silent else [])
 
     def build_of(self, builds: Mapping[str, str]) -> str | None:
-        """The build of the engine that this system would run on: a locked environment's, or an image's digest.
+        """The build of the engine that this system would run on: of a locked environment, an image or a program.
 
-        `builds`: engine name to the hash of its lock. None where there is no build that could be named beforehand.
+        `builds`: engine name to the hash of its lock, `program:<name>` to that of a program on the path. None where
+        there is no build that could be named beforehand.
         """
         if self.use.hosted is not None:
             return "hosted"
         if self.use.how == "image":
             image = self.image_on()
             return image.digest.removeprefix("sha256:")[:12] if image and image.pinned else None
+        if self.use.how == "binary":
+            return builds.get(f"program:{self.use.program}")
         return builds.get(self.name.engine)
 
     def answer_class(self, engine_build: str) -> dict[str, Any]:
@@ -259,7 +262,9 @@ class System:
         later = {
             "effort": dict(self.thinking_settings) if self.model.thinking.switch == "effort" else None,
             "drafter": lossy_drafter.identity if lossy_drafter else None,
-            "hosted": self.use.hosted.model_dump(include={"url", "model"}) if self.use.hosted else None,
+            "hosted": self.use.hosted.model_dump(include={"url", "model"}, exclude_none=True)
+            if self.use.hosted
+            else None,
         }
         return {
             "model": self.name.model,

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from paribus.catalog.configuration import Configuration, configure, open_catalog, read_overrides
 from paribus.catalog.declare import Place, Wanted, declare_scenario, declare_task, measure_name
-from paribus.catalog.envs import environment_marker, weights_marker
+from paribus.catalog.envs import drafter_marker, environment_marker, image_marker, weights_marker
 from paribus.catalog.estimate import Estimator, totals
 from paribus.catalog.load import Catalog
 from paribus.catalog.models import Scalar, System
@@ -21,7 +21,7 @@ from paribus.catalog.order import interleave
 from paribus.catalog.plan import Excluded, Job, Plan, PlannedMeasure, PlannedRun, Race
 from paribus.catalog.races import Stack, build_of, measured_after, race_for, read_verdict, stacks, verdict_path
 from paribus.catalog.select import Selection, select
-from paribus.catalog.surroundings import Surroundings
+from paribus.catalog.surroundings import Part, Surroundings
 from paribus.catalog.tasks import Scale, Scenario
 from paribus.conditions import canonical, run_id
 
@@ -41,7 +41,9 @@ def resolve(
     scale = catalog.scale(config.scale)
     around = around or Surroundings.observe(catalog, "unlabelled")
     selection = select(catalog, profile, config, scale, around)
-    return _Resolution(catalog, config, scale, around, selection, Estimator(catalog, scale, profile.speeds)).plan()
+    parts = {task.task: part for task in selection.tasks if (part := around.part_of(task)) is not None}
+    estimator = Estimator(catalog, scale, profile.speeds, {name: part.count for name, part in parts.items()})
+    return _Resolution(catalog, config, scale, around, selection, estimator, parts).plan()
 
 
 @dataclass
@@ -74,6 +76,8 @@ class _Resolution:
     around: Surroundings
     selection: Selection
     estimator: Estimator
+    parts: Mapping[str, Part]
+    """Tasks of which the data hold only a part."""
     drafts: list[_Draft] = field(default_factory=list)
     races: list[Race] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
@@ -83,7 +87,7 @@ class _Resolution:
 
     def plan(self) -> Plan:
         groups = stacks(self.selection.systems, self.around.builds)
-        tasks = [declare_task(self.catalog, self.config, task) for task in self.selection.tasks]
+        tasks = [declare_task(self.catalog, self.config, t, self.parts.get(t.task)) for t in self.selection.tasks]
         for n in range(1, self.config.repeat + 1):
             for stack in groups:
                 self._speed(stack, n)
@@ -104,7 +108,7 @@ class _Resolution:
             runs=_runs(jobs),
             excluded=[*self.selection.excluded, *self.excluded],
             waiting=self.waiting,
-            totals=totals(self.catalog.root, jobs, self.estimator, self.waiting_seconds),
+            totals=totals(jobs, self.estimator, self.waiting_seconds),
         )
 
     def _speed(self, stack: Stack, n: int) -> None:
@@ -210,14 +214,19 @@ class _Resolution:
     def _exists(self, below_results: str) -> bool:
         return (self.catalog.root / self.config.results / below_results).exists()
 
+    def _items(self, measures: Iterable[PlannedMeasure]) -> list[str]:
+        """Markers of the items that must be fetched from the hub."""
+        tasks = [self.catalog.task(m.id) for m in measures if "task" in m.declared]
+        return [marker for task in tasks if (marker := self.around.fetched_marker(task)) is not None]
+
     def _ordered(self) -> list[Job]:
         ordered = interleave(self.drafts, lambda d: d.kind, lambda d: str(d.system.name), lambda d: d.start)
         return [self._job(draft, len(ordered) - place) for place, draft in enumerate(ordered)]
 
     def _job(self, draft: _Draft, priority: int) -> Job:
         name = draft.system.name
-        needs = [] if draft.whole else _needs(draft.system, self.around.builds)
         missing = [m for m, done in zip(draft.measures, draft.done, strict=True) if not done]
+        needs = [*_needs(draft.system, self.around.builds), *self._items(missing)] if missing else []
         return Job(
             job=f"{run_id(draft.measures[draft.lead].run)}-{draft.start}",
             kind=draft.kind,
@@ -239,9 +248,13 @@ def _needs(system: System, builds: Mapping[str, str]) -> list[str]:
     name = system.name
     if system.use.hosted is not None:
         return []
-    in_env = system.use.how in (None, "env")
-    needs = [environment_marker(name.engine, build_of(system, builds))] if in_env else []
-    return [*needs, weights_marker(name.model, name.precision)]
+    build = build_of(system, builds)
+    made = {
+        "image": [image_marker(name.engine, build)],
+        "binary": [],
+    }.get(system.use.how or "env", [environment_marker(name.engine, build)])
+    drafter = [drafter_marker(system.drafter)] if system.drafter else []
+    return [*made, weights_marker(name.model, name.precision), *drafter]
 
 
 def _runs(jobs: Iterable[Job]) -> list[PlannedRun]:
