@@ -55,6 +55,12 @@ FLAGS = _table(
         "other than idle (power cap alone: note)",
         "The card was throttled: {detail}.",
     ),
+    FlagKind(
+        "power_limited",
+        "warning",
+        "the card's power limit is below its default",
+        "The card's power was limited: {detail}.",
+    ),
     FlagKind("late", "warning", "p99 lateness over 1% of the median e2e", "Requests left late: {detail}."),
     FlagKind(
         "cached",

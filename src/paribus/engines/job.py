@@ -17,6 +17,7 @@ from paribus.engines.session import Session, open_session
 from paribus.engines.starts import Measured, StartFolder, manifest_of, now
 from paribus.machine import Telemetry, card_lock, disk_faults, watch_parent, write_atomic
 from paribus.machine.nvml import open_nvml
+from paribus.machine.proof import require_card
 
 Measure = Callable[[Session, PlannedMeasure, Path], StartRecord | None]
 """Measures one planned measure into its start folder (no manifest). Returns a record, or fills `session.record`."""
@@ -43,9 +44,11 @@ def run_job(
     cards = card_names(plan, catalog or catalog_of(root, plan))
     with watch_parent(), ExitStack() as stack:
         locks = [stack.enter_context(card_lock(c, timeout_s=LOCK_WAIT_S, purpose=f"job {job.job}")) for c in cards]
+        proof = require_card(plan.hardware, (catalog or catalog_of(root, plan)).hardware(plan.hardware).card)
         telemetry = stack.enter_context(Telemetry())
         keep = tuple(lock.handle for lock in locks)
         session = stack.enter_context(open_session(root, job, catalog or catalog_of(root, plan), keep=keep))
+        session.observed |= proof.observed
         telemetry.wait_ready()
         session.telemetry = telemetry
         started = session.timings["engine_start"]

@@ -8,6 +8,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from paribus.machine.apple import observe_chip
 from paribus.machine.cpu import read_cpu_model, usable_cores
 from paribus.machine.nvml import open_nvml
 
@@ -35,6 +36,8 @@ def observe_machine() -> dict[str, Any]:
     nvml = open_nvml()
     if nvml is not None:
         found |= nvml.facts()
+    else:
+        found |= observe_chip()
     return {key: value for key, value in found.items() if value is not None}
 
 

@@ -91,6 +91,8 @@ class Nvml:
         pci = self._ask(lambda: n.nvmlDeviceGetPciInfo(handle).pciDeviceId)
         ecc = self._ask(lambda: n.nvmlDeviceGetEccMode(handle)[0])
         mig = self._ask(lambda: n.nvmlDeviceGetMigMode(handle)[0])
+        persistence = self._ask(lambda: n.nvmlDeviceGetPersistenceMode(handle))
+        capability = self._ask(lambda: n.nvmlDeviceGetCudaComputeCapability(handle))
         name = self._ask(lambda: n.nvmlDeviceGetName(seen))
         found: dict[str, Any] = {
             "card": _text(name) if name is not None else "unknown",
@@ -102,6 +104,8 @@ class Nvml:
             "pcie": self._pcie(handle),
             "ecc": bool(ecc) if ecc is not None else None,
             "mig": bool(mig) if mig is not None else None,
+            "persistence": bool(persistence) if persistence is not None else None,
+            "compute_capability": f"{capability[0]}.{capability[1]}" if capability is not None else None,
             # CUDA cores, 64 or 128 an SM: NVML doesn't tell the number of SMs itself.
             "cuda_cores": self._ask(lambda: n.nvmlDeviceGetNumGpuCores(handle)),
             "temperature_c": self._ask(lambda: n.nvmlDeviceGetTemperature(handle, n.NVML_TEMPERATURE_GPU)),
@@ -112,16 +116,43 @@ class Nvml:
         n = self._nvml
         generation = self._ask(lambda: n.nvmlDeviceGetMaxPcieLinkGeneration(handle))
         width = self._ask(lambda: n.nvmlDeviceGetCurrPcieLinkWidth(handle))
+        most = self._ask(lambda: n.nvmlDeviceGetMaxPcieLinkWidth(handle))
+        if generation is None or width is None:
+            return None
         # The present generation falls while a card rests; the most that card and slot can is what counts.
-        return f"generation {generation}, {width} lanes" if generation is not None and width is not None else None
+        return f"generation {generation}, {width} {f'of {most} ' if most is not None and most > width else ''}lanes"
 
     def _clock_state(self, handle: Any) -> str | None:
+        """`default`, or what is set by hand: applications' clocks, offsets. None where nothing of it can be read."""
         n = self._nvml
         now = self._ask(lambda: n.nvmlDeviceGetApplicationsClock(handle, n.NVML_CLOCK_SM))
         default = self._ask(lambda: n.nvmlDeviceGetDefaultApplicationsClock(handle, n.NVML_CLOCK_SM))
-        if now is None or default is None:
+        offsets = {
+            "graphics": self._ask(lambda: n.nvmlDeviceGetGpcClkVfOffset(handle)),
+            "memory": self._ask(lambda: n.nvmlDeviceGetMemClkVfOffset(handle)),
+        }
+        known = now is not None and default is not None
+        if not known and set(offsets.values()) == {None}:
             return None
-        return "default" if now == default else f"applications clock {now} MHz (default {default} MHz)"
+        said = [f"applications clock {now} MHz (default {default} MHz)"] if known and now != default else []
+        said += [f"{name} clock offset {offset:+d} MHz" for name, offset in offsets.items() if offset]
+        return ", ".join(said) or "default"
+
+    def users(self) -> tuple[int, int]:
+        """Processes on the cards that aren't this one: those that compute, and those that draw (a desktop).
+
+        Only how many: whose they are is nobody's business. A driver that doesn't tell counts as none.
+        """
+        computing, drawing = set(), set()
+        for card, handle in enumerate(self.devices):
+            ask = self._nvml.nvmlDeviceGetComputeRunningProcesses
+            found = {(card, p.pid) for p in self._ask(lambda h=handle, a=ask: a(h)) or []}  # type: ignore[misc]
+            ask = self._nvml.nvmlDeviceGetGraphicsRunningProcesses
+            drawn = {(card, p.pid) for p in self._ask(lambda h=handle, a=ask: a(h)) or []}  # type: ignore[misc]
+            # A desktop's programs count as both.
+            computing |= {one for one in found - drawn if one[1] != os.getpid()}
+            drawing |= drawn
+        return len(computing), len(drawing)
 
     def sample(self) -> dict[str, float]:
         """One reading over all cards: energy, power and memory added up, lowest clocks, hottest card, all reason bits.

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from paribus.catalog import Scale, Scenario
 from paribus.conditions import CheckFailed, Flag, Manifest, UsageError
+from paribus.machine.proof import power_limited
 from paribus.results.reading import open_parquet, shown
 from paribus.speed.flags import Facts
 from paribus.speed.metrics.throughput import Window
@@ -58,6 +59,7 @@ def around_from(manifest: Manifest, summary: SpeedSummary, scenario: Scenario, s
         lag_ms_p99=summary.client.lag_ms_p99,
         admitted=summary.admitted,
         left_out=sorted(set(sampling) - set(accepted)),
+        power_limited=power_limited(observed),
         also=[flag for flag in summary.flags if flag.id in NOT_IN_THE_REQUESTS],
     )
     return Around(

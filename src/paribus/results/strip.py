@@ -107,7 +107,7 @@ def _text(value: Any) -> str:
 
 
 def _card(conditions: Mapping[str, Any]) -> str:
-    card = conditions.get("card") or conditions.get("cpu")
+    card = conditions.get("card_variant") or conditions.get("card") or conditions.get("cpu")
     parts = [_text(card) if card else f"card: {UNKNOWN}"]
     count = conditions.get("card_count")
     if isinstance(count, int) and count > 1:

@@ -52,6 +52,7 @@ class Facts:
     throttled: str = ""
     throttled_severity: Severity = "invalid"
     energy_disagrees: str = ""
+    power_limited: str = ""
     also: Sequence[Flag] = field(default_factory=tuple)
     """Flags found elsewhere."""
 
@@ -260,6 +261,11 @@ def throttled(facts: Facts) -> Flag | None:
     return flag("throttled", facts.throttled, facts.throttled_severity) if facts.throttled else None
 
 
+def power_limited(facts: Facts) -> Flag | None:
+    """The card's power limit is below its default."""
+    return flag("power_limited", facts.power_limited) if facts.power_limited else None
+
+
 def energy_disagrees(facts: Facts) -> Flag | None:
     """Energy counter and power integral differ by more than 5%."""
     return flag("energy_disagrees", facts.energy_disagrees) if facts.energy_disagrees else None
@@ -286,6 +292,7 @@ START_RULES: tuple[Rule, ...] = (
     revised,
     busy,
     throttled,
+    power_limited,
     energy_disagrees,
 )
 """Rules on what else was seen: a run carries what any of its starts carries."""

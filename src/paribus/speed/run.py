@@ -13,6 +13,7 @@ from paribus.conditions import CheckFailed, EnvironmentFault, UsageError, start_
 from paribus.engines import Session, StartRecord
 from paribus.machine import Energy, write_atomic
 from paribus.machine import Load as MachineLoad
+from paribus.machine.proof import power_limited
 from paribus.speed.flags import Facts
 from paribus.speed.measure import Load, Measured, Watch, measure
 from paribus.speed.metrics.tokens import Tokenizer
@@ -153,6 +154,7 @@ def around_of(
         window_short=measured.window_short,
         left_out=sorted(set(planned.declared.get("sampling") or {}) - accepted),
         sampler_unverified="no pass counters" if diffusion and not counters.get("denoising_steps") else "",
+        power_limited=power_limited(session.observed),
     )
     return Around(
         concurrency=scenario.requests,
