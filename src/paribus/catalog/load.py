@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from pydantic import Field
 
+from paribus.catalog.claims import Claim
 from paribus.catalog.hardware import HardwareFile
 from paribus.catalog.models import ModelFile, SlugName, Spec, System
 from paribus.catalog.prompts import SetPrompt, prompts_hash, read_prompt_set
@@ -74,6 +75,17 @@ class Catalog:
     def scenarios(self) -> dict[str, Scenario]:
         """Every speed scenario by id."""
         return {s.scenario: s for s in (read_yaml(p, Scenario) for p in self._files("tasks/speed/*.yaml"))}
+
+    @cached_property
+    def claims(self) -> dict[str, Claim]:
+        """Every claim by id. A file's name must be its claim's."""
+        claims: dict[str, Claim] = {}
+        for path in self._files("claims/*.yaml"):
+            claim = read_yaml(path, Claim)
+            if path.stem != claim.claim:
+                raise UsageError(f"{path}: the file must be named after its claim, {claim.claim}.yaml")
+            claims[claim.claim] = claim
+        return claims
 
     @cached_property
     def scales(self) -> dict[str, Scale]:
@@ -149,7 +161,7 @@ class Catalog:
         Kinds of a public set are its own categories.
         """
         per_kind = scale.race_prompts if scenario.race else scale.prompts
-        kinds = scale.race_kinds or scale.kinds if scenario.race else scale.kinds
+        kinds = scale.kinds_of(scenario)
         chosen: list[SetPrompt] = []
         counts: dict[str, int] = {}
         for prompt in sorted(self.prompt_set(scenario.prompts), key=lambda p: p.id):
