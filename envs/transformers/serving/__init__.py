@@ -1,0 +1,1 @@
+"""An OpenAI-compatible server of our own on Transformers, for diffusion and research models. See `../README.md`."""
