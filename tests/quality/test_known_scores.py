@@ -13,11 +13,13 @@ from paribus.catalog import Catalog
 from paribus.conditions import UsageError
 from paribus.quality import harness
 from paribus.quality.asking import Question
+from paribus.quality.calibration import factor_of
 from paribus.quality.data import item_id, load_items
 from paribus.quality.journal import Entry, Key, read_journal
 from paribus.quality.run import read_score, score_start
 from paribus.quality.samples import read_samples
 from paribus.quality.summary import QualitySummary
+from paribus.quality.tasks.mmlu_pro import guessed
 
 
 def ids(catalog: Catalog, name: str) -> list[str]:
@@ -70,7 +72,17 @@ def test_mmlu_pro_strict_lenient_official_and_unanswered(catalog: Catalog, sheet
     assert score(summary, "lenient") == pytest.approx(4 / 10)
     assert score(summary, "official") == pytest.approx(3 / 10)
     assert score(summary, "answered") == 1.0
-    assert sum(summary.by_group.values()) > 0
+    assert score(summary, "guesses") == 0.0
+    assert sum(one.value for one in summary.by_group.values()) > 0
+
+
+def test_random_guesses_are_a_column_of_their_own(catalog: Catalog, sheet: Sheet) -> None:
+    task = catalog.task("smoke-mmlu-pro")
+    items = load_items(task, ROOT).items
+    lucky = sum(guessed(f"{task.task}/{item['question_id']}", len(item["options"])) == item["answer"] for item in items)
+    summary = score_start(sheet("smoke-mmlu-pro", {(str(q["question_id"]), 0): "no idea" for q in items}), catalog)
+    assert [score(summary, name) for name in ("strict", "lenient", "official", "answered")] == [0.0, 0.0, 0.0, 0.0]
+    assert score(summary, "guesses") == pytest.approx(lucky / len(items))
 
 
 @pytest.mark.usefixtures("box")
@@ -86,6 +98,34 @@ def test_programs_strict_and_official(catalog: Catalog, sheet: Sheet) -> None:
     assert score(summary, "strict") == pytest.approx((n - 2) / n)
     assert score(summary, "official") == pytest.approx((n - 3) / n)
     assert score(summary, "answered") == pytest.approx((n - 1) / n)
+    grading = summary.grading
+    assert grading is not None
+    assert grading.factor == factor_of(grading.workload_s)
+    assert grading.test_seconds == 6.0
+
+
+@pytest.mark.usefixtures("box")
+def test_a_program_that_forgets_its_imports_is_right_by_the_official_rule_only(catalog: Catalog, sheet: Sheet) -> None:
+    items = load_items(catalog.task("smoke-livecodebench"), ROOT).items
+    task = next(i for i in items if not i["starter_code"])
+    code = f"_ = deque, gcd, heappush\n{task['reference_solution']}"
+    summary = score_start(sheet("smoke-livecodebench", {(task["question_id"], 0): f"```python\n{code}\n```"}), catalog)
+    assert score(summary, "strict") == 0.0
+    assert score(summary, "official") == pytest.approx(1 / len(items))
+
+
+@pytest.mark.usefixtures("box")
+def test_programs_for_the_real_problems_get_the_known_score(catalog: Catalog, sheet: Sheet, local_data: Path) -> None:
+    items = load_items(catalog.task("livecodebench-v6"), ROOT).items
+    solutions = [json.loads(line) for line in (local_data / "lcb" / "lcb_sample6.jsonl").read_text().splitlines()]
+    right = {row["question_id"]: f"```python\n{row['reference_solution']}\n```" for row in solutions}
+    names = [item["question_id"] for item in items if item["question_id"] in right]
+    answers = {
+        (name, repeat): right[name] if (n + repeat) % 2 else "pass" for n, name in enumerate(names) for repeat in (0, 1)
+    }
+    summary = score_start(sheet("livecodebench-v6", answers, repeats=2), catalog)
+    assert score(summary, "strict") == pytest.approx(len(names) / 2 / len(items))
+    assert summary.partial
 
 
 def test_failed_missing_and_capped_answers_count_wrong_and_are_named(catalog: Catalog, sheet: Sheet) -> None:
@@ -107,7 +147,11 @@ def test_failed_missing_and_capped_answers_count_wrong_and_are_named(catalog: Ca
     }
     assert "http_500, missing" in next(flag.text for flag in summary.flags if flag.id == "failures")
     headline = next(each for each in summary.scores if each.headline)
-    assert headline.title.endswith("(at 4,096 tokens)")
+    assert headline.title.endswith("(within 4,096 tokens)")
+    assert summary.within == "within 4,096 tokens"
+    assert summary.capped_share == pytest.approx(0.2)
+    assert summary.finish_reasons == {"failed": 2, "length": 2, "stop": 6}
+    assert summary.requests_at_once == 4
     samples = {sample.item: sample for sample in read_samples(folder / "samples.parquet")}
     assert samples[names[9]].error == "missing"
     assert samples[names[7]].status == "capped"
@@ -147,7 +191,12 @@ def test_tokens_and_times_are_split_by_right_and_wrong(catalog: Catalog, sheet: 
     assert summary.account_right is not None
     assert summary.account_wrong is not None
     parts = (summary.account, summary.account_right, summary.account_wrong)
+    assert [part.answers for part in parts] == [10, 5, 5]
+    assert [part.tokens for part in parts] == [20.0, 10.0, 30.0]
+    assert [part.reasoning_tokens for part in parts] == [0.0, 0.0, 0.0]
     assert [part.answer_tokens for part in parts] == [20.0, 10.0, 30.0]
+    assert [part.prompt_tokens for part in parts] == [10.0, 10.0, 10.0]
+    assert [part.ttft_ms for part in parts] == [5.0, 5.0, 5.0]
     assert [part.answer_time_ms for part in parts] == [2.0, 2.0, 2.0]
 
 
@@ -246,7 +295,8 @@ def test_real_problems_and_questions_get_the_known_score(catalog: Catalog, sheet
     summary = score_start(sheet("aime-2024-2026", answers, repeats=4, limit=12, released="2025-06"), catalog)
     assert score(summary, "avg@4") == pytest.approx(4 / 12 * 3 / 4)
     assert score(summary, "maj@4") == pytest.approx(4 / 12)
-    assert summary.by_group == {"2024": 0.75, "2025": 0.0, "2026": 0.0}
+    assert {year: one.value for year, one in summary.by_group.items()} == {"2024": 0.75, "2025": 0.0, "2026": 0.0}
+    assert {year: one.majority for year, one in summary.by_group.items()} == {"2024": 1.0, "2025": 0.0, "2026": 0.0}
     seen = next(flag.text for flag in summary.flags if flag.id == "possibly_seen")
     assert "8 of 12" in seen
     questions = load_items(catalog.task("mmlu-pro"), ROOT, 42).items

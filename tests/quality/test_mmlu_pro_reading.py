@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.quality.tasks.mmlu_pro import read_lenient, read_official, read_strict
+from paribus.quality.tasks.mmlu_pro import guessed, read_lenient, read_official, read_strict
 
 STRICT = ["The answer is ({0}).", "the answer is {0}", "The answer is: ({0})", "the answer is **{0}**.",
           "The answer is $\\boxed{{{0}}}$.", "The correct answer is ({0}).", "**The answer is ({0})**",
@@ -38,12 +38,16 @@ def test_a_late_box_corrects_an_earlier_phrase() -> None:
     assert read_lenient("The answer is (B). No, wait: \\boxed{C}", 10) == "C"
 
 
-def test_the_official_rule_takes_the_first_phrase_and_guesses_the_same_each_time() -> None:
-    assert read_official("the answer is (B), but the answer is (C)", 10, "s") == "B"
-    assert read_official("Answer: D", 10, "s") == "D"
-    guesses = {read_official("no idea", 10, f"question {n}") for n in range(200)}
-    assert guesses == set("ABCDEFGHIJ")
-    assert read_official("no idea", 10, "x") == read_official("none", 10, "x")
+def test_the_official_rule_takes_the_first_phrase_and_reads_nothing_where_nothing_is() -> None:
+    assert read_official("the answer is (B), but the answer is (C)") == "B"
+    assert read_official("Answer: D") == "D"
+    assert read_official("no idea") is None
+
+
+def test_guesses_are_spread_over_the_options_and_the_same_each_time() -> None:
+    assert {guessed(f"question {n}", 10) for n in range(200)} == set("ABCDEFGHIJ")
+    assert {guessed(f"question {n}", 4) for n in range(200)} == set("ABCD")
+    assert guessed("x", 10) == guessed("x", 10)
 
 
 @pytest.mark.parametrize(

@@ -115,8 +115,10 @@ def _speed_summary(speed: float, requests: int, flags: list[dict[str, str]], len
 
 def _quality_summary(task: str, flags: list[dict[str, str]]) -> dict[str, Any]:
     empty = {
+        "answers": 4,
         "prompt_tokens": None,
         "answer_tokens": 120.0,
+        "tokens": 120.0,
         "reasoning_tokens": 0.0,
         "ttft_ms": 90.0,
         "answer_time_ms": 900.0,
@@ -132,7 +134,7 @@ def _quality_summary(task: str, flags: list[dict[str, str]]) -> dict[str, Any]:
         "failed": 0,
         "capped": 1,
         "cap": 192,
-        "by_group": {"2025": 0.25},
+        "by_group": {"2025": {"value": 0.25, "low": 0.01, "high": 0.8, "questions": 4}},
         "account": empty,
         "items_hash": "0" * 64,
         "partial": True,

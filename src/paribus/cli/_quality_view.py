@@ -7,7 +7,8 @@ import time
 
 import click
 
-from paribus.quality.summary import QualitySummary
+from paribus.quality.summary import GroupScore, QualitySummary
+from paribus.results.accounts import account_words, grading_words
 
 
 class Counting:
@@ -38,10 +39,21 @@ def report(summary: QualitySummary) -> str:
         interval = "" if score.low is None or score.high is None else f"  [{score.low:.3f}, {score.high:.3f}]"
         lines.append(f"  {'*' if score.headline else ' '} {score.name:<12} {score.value:.3f}{interval}  {score.title}")
     if len(summary.by_group) > 1:
-        lines.append("    " + ", ".join(f"{group} {value:.3f}" for group, value in summary.by_group.items()))
-    lines.append(f"  answers read {summary.answered}, failed {summary.failed}, cut by the cap {summary.capped}")
-    tokens, seconds = summary.account.answer_tokens, summary.account.answer_time_ms
-    if tokens is not None and seconds is not None:
-        lines.append(f"  {tokens:,.0f} tokens and {seconds / 1000:,.1f} s an answer")
+        lines.append("    " + ", ".join(_group(name, one) for name, one in summary.by_group.items()))
+    lines.append(
+        f"  answers read {summary.answered}, failed {summary.failed}, cut by the cap {summary.capped} "
+        f"({100 * summary.capped_share:.1f}%)"
+    )
+    lines.append(f"  ended by: {', '.join(f'{reason} {count}' for reason, count in summary.finish_reasons.items())}")
+    lines.append(f"  an answer, {summary.requests_at_once} at once: {account_words(summary.account)}")
+    for name, part in (("right", summary.account_right), ("wrong", summary.account_wrong)):
+        if part is not None and summary.account_right is not None and summary.account_wrong is not None:
+            lines.append(f"    {name} ({part.answers}): {account_words(part)}")
+    if summary.grading is not None:
+        lines.append(f"  graded on {grading_words(summary.grading)}")
     lines += [f"  {flag.severity}: {flag.text}" for flag in summary.flags]
     return "\n".join(lines)
+
+
+def _group(name: str, one: GroupScore) -> str:
+    return f"{name} {one.value:.3f}" + ("" if one.majority is None else f" (majority {one.majority:.3f})")

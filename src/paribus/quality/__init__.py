@@ -5,9 +5,11 @@ lm-eval is imported only where answers are generated or scored; this package its
 
 from paribus.quality.data import Items, available, load_items
 from paribus.quality.run import generate_start, read_score, score_start
-from paribus.quality.summary import QualitySummary, Score, TokenAccount
+from paribus.quality.summary import Grading, GroupScore, QualitySummary, Score, TokenAccount
 
 __all__ = [
+    "Grading",
+    "GroupScore",
     "Items",
     "QualitySummary",
     "Score",

@@ -30,6 +30,7 @@ from paribus.quality.journal import Entry, Header, Journal, Key, read_journal
 from paribus.quality.samples import Sample, accounts, write_samples
 from paribus.quality.score import summarise
 from paribus.quality.summary import QualitySummary
+from paribus.quality.tasks import family_of
 from paribus.wire import Client, run
 
 if TYPE_CHECKING:
@@ -213,14 +214,15 @@ def score_start(folder: Path, catalog: Catalog, progress: Progress = _quiet) -> 
     evaluation = Evaluation(
         task, items, header.repeats, header.cap, header.limit, header.scale, header.model, None, header.thinking
     )
-    floor = None
+    floor = grading = None
     if task.family == "tau2":
         samples = _dialogue_samples(evaluation, catalog.root, ReplayAnswerer(entries))
         silent = _dialogue_samples(evaluation, catalog.root, dialogue.NullAgent())
         floor = sum(sample.correct for sample in silent) / len(silent)
     else:
         samples = _graded(evaluation, entries, progress)
-    summary = summarise(task, header, items.items, samples, floor)
+        grading = family_of(task).grading
+    summary = summarise(task, header, items.items, samples, floor=floor, grading=grading)
     _keep_other_version(folder, summary)
     write_samples(folder / SAMPLES, samples)
     write_json(folder / SCORE, summary.model_dump(by_alias=True, mode="json"))

@@ -65,6 +65,13 @@ class Sample:
     malformed_calls: int = 0
     marks: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def answer_tokens(self) -> int | None:
+        """Tokens of the visible answer; null where the engine doesn't count reasoning apart."""
+        if self.tokens is None or self.reasoning_tokens is None:
+            return None
+        return max(0, self.tokens - self.reasoning_tokens)
+
 
 def accounts(entries: tuple[Entry, ...]) -> dict[str, Any]:
     """Status, tokens and times of one answer out of its requests, as `Sample` takes them."""
@@ -79,11 +86,17 @@ def accounts(entries: tuple[Entry, ...]) -> dict[str, Any]:
         "seed": first.seed,
         "prompt_tokens": _total([entry.prompt_tokens for entry in entries]),
         "tokens": _total([entry.completion_tokens for entry in entries]),
-        "reasoning_tokens": _total([entry.reasoning_tokens for entry in entries]),
+        "reasoning_tokens": _total([_reasoning(entry) for entry in entries]),
         "ttft_ms": None if first.ttft_ns is None else first.ttft_ns / 1e6,
         "answer_time_ms": None if spent is None else spent / 1e6,
         "turns": len(entries),
     }
+
+
+def _reasoning(entry: Entry) -> int | None:
+    """Reasoning tokens of one request: as counted by the engine; none where there is no reasoning to be seen."""
+    seen = entry.reasoning or "<think>" in entry.text or "</think>" in entry.text
+    return 0 if entry.reasoning_tokens is None and not seen else entry.reasoning_tokens
 
 
 def _total(values: list[int | None]) -> int | None:

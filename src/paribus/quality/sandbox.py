@@ -55,17 +55,23 @@ class Limits:
     files: int = 64 << 20
     """Size of the temporary folder, and of any one file."""
     output: int = 16 << 20
+    patience: float = 1.0
+    """How many times its limit a run may take on the wall while its core is too busy to give it that much CPU."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """One run of a program on one input. `code`: its exit code (null when it was stopped)."""
+    """One run of a program on one input. `code`: its exit code (null when it was stopped).
+
+    `starved`: its core was busy with something else, and it got more than its limit on the wall.
+    """
 
     status: Status
     output: bytes
     code: int | None
     seconds: float
     note: str = ""
+    starved: bool = False
 
 
 @cache
@@ -146,12 +152,13 @@ class Box:
         if self._down is not None:
             return Ran("lost", b"", None, 0.0, self._down)
         began = time.monotonic()
+        most = limit * max(1.0, self._limits.patience) + _GRACE_S
         try:
-            head = json.dumps({"time_s": limit}).encode()
-            self._send(head, began + limit + _GRACE_S)
-            self._send(stdin, began + limit + _GRACE_S)
-            report = json.loads(self._receive(began + limit + _GRACE_S, 4_096))
-            output = self._receive(began + limit + 2 * _GRACE_S, self._limits.output)
+            head = json.dumps({"time_s": limit, "patience": self._limits.patience}).encode()
+            self._send(head, began + most)
+            self._send(stdin, began + most)
+            report = json.loads(self._receive(began + most, 4_096))
+            output = self._receive(began + most + _GRACE_S, self._limits.output)
             status, code = report["status"], report.get("code")
         except TimeoutError:
             return self._lose("timeout", began, "the time was up")
@@ -160,9 +167,12 @@ class Box:
         seconds = time.monotonic() - began
         if status not in ("ok", "error", "timeout", "memory", "output"):
             return self._lose("lost", began, "the sandbox made no sense")
-        if status in ("ok", "error") and seconds > limit + _GRACE_S:
+        if status in ("ok", "error") and seconds > most:
             status = "timeout"
-        return Ran(status, output, code if isinstance(code, int) else None, seconds, str(report.get("note", ""))[:500])
+        known = code if isinstance(code, int) else None
+        return Ran(
+            status, output, known, seconds, str(report.get("note", ""))[:500], starved=report.get("starved") is True
+        )
 
     def _lose(self, status: Status, began: float, note: str) -> Ran:
         self._down = note
@@ -203,10 +213,13 @@ class Box:
 
 
 @contextmanager
-def sandboxed(program: str, limits: Limits, call: str | None = None, extra: Iterable[str] = ()) -> Iterator[Box]:
+def sandboxed(
+    program: str, limits: Limits, call: str | None = None, *, extra: Iterable[str] = (), names: bool = False
+) -> Iterator[Box]:
     """A sandbox with a program in it. `call`: the function of `class Solution` to call with JSON arguments.
 
-    Raises `EnvironmentFault` when no sandbox can be started; a program that doesn't even compile is a result.
+    `names`: what the benchmark's own grader imports for a program is there already. Raises `EnvironmentFault` when no
+    sandbox can be started; a program that doesn't even compile is a result.
     """
     with cgroup.limited(limits.memory + _RUNNER_MEMORY, limits.processes) as group:
         words = [*group.prefix, *command(limits, extra), "/box/inner.py"]
@@ -224,7 +237,7 @@ def sandboxed(program: str, limits: Limits, call: str | None = None, extra: Iter
         try:
             os.set_blocking(process.stdin.fileno(), False)  # type: ignore[union-attr]
             box = Box(process, limits)
-            _introduce(box, process, program, call, limits)
+            _introduce(box, process, program, _setting(limits, call, names))
             yield box
         finally:
             _kill(process)
@@ -233,17 +246,23 @@ def sandboxed(program: str, limits: Limits, call: str | None = None, extra: Iter
                     pipe.close()
 
 
-def _introduce(box: Box, process: subprocess.Popen[bytes], program: str, call: str | None, limits: Limits) -> None:
-    """Tell the inner runner its limits and the program, and wait until it is up."""
-    setting = {
+def _setting(limits: Limits, call: str | None, names: bool) -> dict[str, object]:
+    """What the inner runner must know."""
+    return {
         "memory": limits.memory,
         "processes": limits.processes,
         "files": limits.files,
         "output": limits.output,
         "call": call,
+        "names": names,
         "cpu_s": int(limits.time_s) + 2,
     }
-    deadline = time.monotonic() + limits.start_s
+
+
+def _introduce(box: Box, process: subprocess.Popen[bytes], program: str, setting: dict[str, object]) -> None:
+    """Tell the inner runner its limits and the program, and wait until it is up."""
+    start_s = box._limits.start_s
+    deadline = time.monotonic() + start_s
     try:
         box._send(json.dumps(setting).encode(), deadline)
         box._send(program.encode("utf-8", "surrogatepass"), deadline)
@@ -251,7 +270,7 @@ def _introduce(box: Box, process: subprocess.Popen[bytes], program: str, call: s
             return
         reason = "it did not come up"
     except TimeoutError:
-        reason = f"it was not up after {limits.start_s:.0f} s"
+        reason = f"it was not up after {start_s:.0f} s"
     except (OSError, EOFError, ValueError):
         _kill(process)
         words = process.stderr.read(2_000).decode(errors="replace") if process.stderr else ""

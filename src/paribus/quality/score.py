@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,13 +14,12 @@ from paribus.quality.data import Item, item_id
 from paribus.quality.journal import Header
 from paribus.quality.samples import Sample
 from paribus.quality.statistics import majority, mean_interval, pass_power, question_means
-from paribus.quality.summary import QualitySummary, Score, TokenAccount
+from paribus.quality.summary import NAMED_CAP, Grading, GroupScore, QualitySummary, Score, TokenAccount
 from paribus.quality.tasks import family_of
 
 BUDGETS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 80_000)
 """Token budgets for which a score is computed from the same run: an answer that took more counts as wrong."""
 
-_NAMED_CAP = 0.15
 _FLAGGED_CAP = 0.05
 _FAILED = 0.01
 
@@ -32,11 +32,16 @@ def scorer_id(task: QualityTask) -> str:
 
 
 def summarise(
-    task: QualityTask, header: Header, items: Sequence[Item], samples: Sequence[Sample], floor: float | None = None
+    task: QualityTask,
+    header: Header,
+    items: Sequence[Item],
+    samples: Sequence[Sample],
+    *,
+    floor: float | None = None,
+    grading: Grading | None = None,
 ) -> QualitySummary:
     """The summary of one start. `floor`: what an agent that does nothing would get (dialogues)."""
     flags = flags_of(task, header, items, samples)
-    correct = [(sample.item, sample.correct) for sample in samples]
     right = [sample for sample in samples if sample.correct >= 1]
     wrong = [sample for sample in samples if sample.correct < 1]
     return QualitySummary(
@@ -51,10 +56,13 @@ def summarise(
         capped=sum(sample.status == "capped" for sample in samples),
         cap=header.cap,
         scores=scores_of(task, header, items, samples, floor),
-        by_group=_by_group(samples, correct),
+        by_group=_by_group(task, items, samples),
         account=account(samples),
         account_right=account(right) if right else None,
         account_wrong=account(wrong) if wrong else None,
+        finish_reasons=_finish_reasons(samples),
+        requests_at_once=min(header.concurrency, max(1, len(samples))),
+        grading=grading,
         items_hash=header.items_hash,
         partial=header.partial is not None,
         stand_in=task.stand_in,
@@ -67,16 +75,15 @@ def scores_of(
 ) -> list[Score]:
     """Every score of a task, the headline first."""
     capped = sum(sample.status == "capped" for sample in samples) / max(1, len(samples))
-    within = f" (at {header.cap:,} tokens)" if capped > _NAMED_CAP else ""
+    within = f" (within {header.cap:,} tokens)" if capped > NAMED_CAP else ""
     scores = (
         _dialogue_scores(header, samples, within)
         if task.family == "tau2"
         else _answer_scores(task, header, samples, within)
     )
     if task.family == "aime" and header.repeats > 1:
-        rights = {item_id(task, item): str(int(item["answer"])) for item in items}
-        votes = {q: majority([s.answer for s in each], rights[q]) for q, each in _by_item(samples).items()}
-        scores.append(_score(f"maj@{header.repeats}", f"majority of {header.repeats} answers{within}", votes))
+        title = f"majority of {header.repeats} answers{within}"
+        scores.append(_score(f"maj@{header.repeats}", title, votes_of(task, items, samples)))
     if floor is not None:
         title = "floor: what an agent that does nothing gets"
         scores.append(Score(name="null-agent", title=title, value=floor, low=None, high=None))
@@ -146,14 +153,34 @@ def _by_item(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
     return found
 
 
-def _by_group(samples: Sequence[Sample], correct: list[tuple[str, float]]) -> dict[str, float]:
-    """Mean over the questions of each group (year, category, difficulty, domain)."""
-    means = question_means(correct)
+def votes_of(task: QualityTask, items: Sequence[Item], samples: Sequence[Sample]) -> dict[str, float]:
+    """Whether the majority of a question's answers is right, for tasks with integer answers."""
+    rights = {item_id(task, item): str(int(item["answer"])) for item in items}
+    return {q: majority([s.answer for s in each], rights[q]) for q, each in _by_item(samples).items()}
+
+
+def _by_group(task: QualityTask, items: Sequence[Item], samples: Sequence[Sample]) -> dict[str, GroupScore]:
+    """The headline score over the questions of each group (year, category, difficulty, domain)."""
+    means = question_means((sample.item, sample.correct) for sample in samples)
+    repeated = len(samples) > len(means)
+    votes = votes_of(task, items, samples) if task.family == "aime" and repeated else {}
     groups: dict[str, set[str]] = {}
     for sample in samples:
         if sample.group is not None:
             groups.setdefault(sample.group, set()).add(sample.item)
-    return {group: sum(means[item] for item in each) / len(each) for group, each in sorted(groups.items())}
+    return {group: _group_score(means, votes, sorted(each)) for group, each in sorted(groups.items())}
+
+
+def _group_score(means: Mapping[str, float], votes: Mapping[str, float], questions: Sequence[str]) -> GroupScore:
+    found = mean_interval([means[question] for question in questions])
+    share = sum(votes[question] for question in questions) / len(questions) if votes else None
+    return GroupScore(value=found.value, low=found.low, high=found.high, questions=len(questions), majority=share)
+
+
+def _finish_reasons(samples: Sequence[Sample]) -> dict[str, int]:
+    """Answers by the reason that the engine gave for their end."""
+    found = Counter("failed" if s.status == "failed" else s.finish_reason or "none given" for s in samples)
+    return dict(sorted(found.items()))
 
 
 def account(samples: Sequence[Sample]) -> TokenAccount:
@@ -165,9 +192,11 @@ def account(samples: Sequence[Sample]) -> TokenAccount:
         return float(sum(values)) / len(values) if values else None
 
     return TokenAccount(
+        answers=len(came),
         prompt_tokens=mean("prompt_tokens"),
-        answer_tokens=mean("tokens"),
         reasoning_tokens=mean("reasoning_tokens"),
+        answer_tokens=mean("answer_tokens"),
+        tokens=mean("tokens"),
         ttft_ms=mean("ttft_ms"),
         answer_time_ms=mean("answer_time_ms"),
     )

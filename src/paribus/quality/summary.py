@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from paribus.conditions import Flag
 
+NAMED_CAP = 0.15
+"""A score of which the cap cut more answers than this share carries its budget in its name."""
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -24,14 +27,44 @@ class Score(_Part):
     headline: bool = False
 
 
-class TokenAccount(_Part):
-    """Means an item: tokens and times; split by right and wrong where both exist."""
+class GroupScore(_Part):
+    """The headline score of one year, category, difficulty or domain. `majority`: AIME's vote, where there is one."""
 
+    value: float
+    low: float | None
+    high: float | None
+    questions: int
+    majority: float | None = None
+
+
+class TokenAccount(_Part):
+    """Means an answer, over the answers that came; null where the engine didn't say.
+
+    `tokens` are all that the model wrote: `reasoning_tokens` and `answer_tokens` together.
+    """
+
+    answers: int
     prompt_tokens: float | None
-    answer_tokens: float | None
     reasoning_tokens: float | None
+    answer_tokens: float | None
+    tokens: float | None
     ttft_ms: float | None
     answer_time_ms: float | None
+
+
+class Grading(_Part):
+    """How programs were graded: the grading machine's speed, and what follows for the time limit of a test.
+
+    `workload_s` is the CPU time of a fixed workload here, `reference_s` that of the reference machine; `factor` is
+    their ratio within bounds. `starved`: tests that got more of the wall clock, because their core was busy.
+    """
+
+    workload_s: float
+    reference_s: float
+    factor: float
+    test_seconds: float
+    cores: int
+    starved: int
 
 
 class QualitySummary(_Part):
@@ -48,12 +81,27 @@ class QualitySummary(_Part):
     capped: int
     cap: int
     scores: list[Score]
-    by_group: dict[str, float] = {}
-    """Score by year, category or domain."""
+    by_group: dict[str, GroupScore] = {}
+    """Score by year, category, difficulty or domain."""
     account: TokenAccount
     account_right: TokenAccount | None = None
     account_wrong: TokenAccount | None = None
+    finish_reasons: dict[str, int] = {}
+    """Answers by the reason for their end (`failed`: none came)."""
+    requests_at_once: int = 1
+    """The load at which tokens and times were measured."""
+    grading: Grading | None = None
     items_hash: str
     partial: bool
     stand_in: bool
     flags: list[Flag]
+
+    @property
+    def capped_share(self) -> float:
+        """Share of the answers that the token cap cut."""
+        return self.capped / max(1, self.items * self.repeats)
+
+    @property
+    def within(self) -> str:
+        """What must stand in the score's name where the cap cut many answers: its budget; else nothing."""
+        return f"within {self.cap:,} tokens" if self.capped_share > NAMED_CAP else ""

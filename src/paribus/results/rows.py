@@ -206,10 +206,12 @@ def _scores(data: RunData) -> list[TableRow]:
         }
         for s in quality.scores
     ]
-    rows += [
-        {"name": name, "title": name, "value": value, "low": None, "high": None, "headline": False, "group": True}
-        for name, value in quality.by_group.items()
-    ]
+    for name, one in quality.by_group.items():
+        group = {"headline": False, "group": True}
+        rows.append({"name": name, "title": name, "value": one.value, "low": one.low, "high": one.high, **group})
+        if one.majority is not None:
+            title = f"{name}, majority"
+            rows.append({"name": title, "title": title, "value": one.majority, "low": None, "high": None, **group})
     return [{"run_id": data.summary.run_id, "position": place, **row} for place, row in enumerate(rows, 1)]
 
 
@@ -225,5 +227,6 @@ def _items(data: RunData) -> list[TableRow]:
 
 
 def _sample(row: TableRow) -> TableRow:
-    names = ("item", "repeat", "answer", "status", "tokens", "reasoning_tokens", "ttft_ms", "answer_time_ms")
+    names = ("item", "repeat", "answer", "status", "finish_reason", "prompt_tokens", "tokens", "reasoning_tokens")
+    names = (*names, "ttft_ms", "answer_time_ms")
     return {name: row.get(name) for name in names}

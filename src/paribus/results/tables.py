@@ -284,6 +284,8 @@ ITEMS = _table(
     ("correct", "DOUBLE", "1 right, 0 wrong, or a share where the task grades so"),
     ("answer", "VARCHAR", "what was read from the answer; NULL when nothing could be read"),
     ("status", "VARCHAR", "ok, failed or capped"),
+    ("finish_reason", "VARCHAR", "why the answer ended, in the engine's word"),
+    ("prompt_tokens", "INTEGER", "tokens of the prompt as the engine counts them"),
     ("tokens", "INTEGER", "tokens of the answer, reasoning included"),
     ("reasoning_tokens", "INTEGER", "of which reasoning"),
     ("ttft_ms", "DOUBLE", "until the first text"),

@@ -47,6 +47,7 @@ class AimeFamily:
     version = "1"
     headline = ("avg@{k}", "share of answers that are right, averaged over the repeats")
     mark_titles: Mapping[str, str] = {}
+    grading = None
 
     def prompt(self, item: Item, items: Items, task: QualityTask) -> str:  # noqa: ARG002 (the families' interface)
         """The problem, and how to write its answer."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from paribus.catalog import QualityTask
 from paribus.quality.data import Item, Items
+from paribus.quality.summary import Grading
 
 Marks = dict[str, float]
 """Extra grades of one answer beside the headline, each 0..1: another rule's verdict, `answered`, ..."""
@@ -40,6 +41,10 @@ class Family(Protocol):
     @property
     def mark_titles(self) -> Mapping[str, str]:
         """Marks that are scores, by name, with their titles."""
+
+    @property
+    def grading(self) -> Grading | None:
+        """How programs were graded on this machine; null for families that only read."""
 
     def prompt(self, item: Item, items: Items, task: QualityTask) -> str:
         """The one user message that asks this item."""

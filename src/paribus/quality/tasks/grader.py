@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from paribus.conditions import EnvironmentFault
+from paribus.quality.calibration import usable_cores
 from paribus.quality.sandbox import Limits, Ran, sandboxed
 from paribus.quality.tasks.pickled import TestCase
 
@@ -27,6 +27,8 @@ class Verdict:
     passed: int
     tests: int
     first_fault: str | None
+    starved: int = 0
+    """Tests that got more of the wall clock, because their core was busy."""
 
     @property
     def right(self) -> bool:
@@ -36,11 +38,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Program:
-    """One program to grade. `call`: the method to call where tests are functional."""
+    """One program to grade. `call`: the method to call where tests are functional.
+
+    `names`: run it with the names that the benchmark's own grader imports for it (the official rule).
+    """
 
     code: str
     call: str | None
     cases: tuple[TestCase, ...]
+    names: bool = False
 
 
 def grade_programs(
@@ -49,7 +55,7 @@ def grade_programs(
     """Grade programs side by side, one a core."""
     done = 0
     verdicts: list[Verdict] = []
-    with ThreadPoolExecutor(max_workers=max(1, len(os.sched_getaffinity(0)))) as pool:
+    with ThreadPoolExecutor(max_workers=usable_cores()) as pool:
         for verdict in pool.map(lambda program: grade_program(program, limits), programs):
             verdicts.append(verdict)
             done += 1
@@ -66,7 +72,7 @@ def grade_program(program: Program, limits: Limits) -> Verdict:
         return Verdict(0, len(program.cases), "no function to call")
     for attempt in range(3):
         try:
-            with sandboxed(program.code, limits, program.call) as box:
+            with sandboxed(program.code, limits, program.call, names=program.names) as box:
                 return _verdict(program.cases, (box.run(case.stdin.encode()) for case in program.cases))
         except EnvironmentFault:
             # Forking can fail for a moment on a full machine; a sandbox that never starts is no wrong answer.
@@ -76,14 +82,15 @@ def grade_program(program: Program, limits: Limits) -> Verdict:
 
 
 def _verdict(cases: Sequence[TestCase], runs: Iterable[Ran]) -> Verdict:
-    passed = 0
+    passed = starved = 0
     for number, (case, ran) in enumerate(zip(cases, runs, strict=True), 1):
+        starved += ran.starved
         if ran.status != "ok":
-            return Verdict(passed, len(cases), f"test {number}: {ran.status}")
+            return Verdict(passed, len(cases), f"test {number}: {ran.status}", starved)
         if not matches(case, ran.output.decode("utf-8", "replace")):
-            return Verdict(passed, len(cases), f"test {number}: wrong output")
+            return Verdict(passed, len(cases), f"test {number}: wrong output", starved)
         passed += 1
-    return Verdict(passed, len(cases), None)
+    return Verdict(passed, len(cases), None, starved)
 
 
 def matches(case: TestCase, output: str) -> bool:

@@ -1,7 +1,12 @@
 """LiveCodeBench: programs that read standard input (or a class with one method), all tests in the sandbox.
 
-`strict` (the headline): the last block of Python in the answer passes every test in a process of its own. `official`:
-the benchmark's choice of code, the text between the last two lines with three backticks, graded the same way.
+`strict` (the headline): the last block of Python in the answer passes every test in a process of its own, as any
+program would run. `official`: the benchmark's choice of code, the text between the last two lines with three backticks,
+with the names that its grader imports ahead of every program; its grader's faults (it replaces standard input by a
+stand-in, and leaves the expected output where a program can find it) are not part of the rule.
+
+The time limit of a test counts CPU time and is scaled by what a fixed workload takes on this machine
+(`paribus.quality.calibration`); on a busy core a run may take longer on the wall.
 """
 
 from __future__ import annotations
@@ -9,12 +14,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from paribus.catalog import QualityTask
 from paribus.conditions import UsageError
+from paribus.quality.calibration import REFERENCE_S, measured
 from paribus.quality.data import Item, Items
 from paribus.quality.sandbox import Limits
+from paribus.quality.summary import Grading
 from paribus.quality.tasks.base import Grade, visible
 from paribus.quality.tasks.grader import Program, Verdict, grade_programs
 from paribus.quality.tasks.pickled import read_cases
@@ -23,16 +31,21 @@ _FENCE = re.compile(r"^[ \t]{0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<tag>[^\s`]*)[^\
 _PYTHON = {"python", "python3", "py", "py3", "pypy", "pypy3"}
 
 
+PATIENCE = 4.0
+"""How many times its limit a test may take on the wall while its core is busy with something else."""
+
+
 class LiveCodeBenchFamily:
     """Programs, right when they pass every test."""
 
     name = "livecodebench"
-    version = "1"
+    version = "2"
     headline = ("strict", "share of programs that pass every test, averaged over the repeats")
-    mark_titles: dict[str, str] = {"official": "the benchmark's own choice of the code in an answer"}
+    mark_titles: dict[str, str] = {"official": "the benchmark's own rule: its choice of the code, its imports"}
 
     def __init__(self) -> None:
         self._verdicts: dict[Program, Verdict] = {}
+        self._seconds = 0.0
 
     def prompt(self, item: Item, items: Items, task: QualityTask) -> str:  # noqa: ARG002 (the families' interface)
         """The problem, the frame of the solution, and how to hand it in."""
@@ -52,35 +65,62 @@ class LiveCodeBenchFamily:
         if code is None and not official:
             return Grade(0.0, None, {"official": 0.0, "answered": 0.0})
         strict = self._verdict(item, code, task)
-        other = strict if official == code else self._verdict(item, official, task)
+        # What passes as it stands passes with names imported ahead of it as well.
+        other = strict if official == code and strict.right else self._verdict(item, official, task, names=True)
         words = "no code" if code is None else strict.first_fault or f"passed {strict.passed} of {strict.tests}"
         return Grade(float(strict.right), words, {"official": float(other.right), "answered": float(code is not None)})
 
     def prepare(
         self, answers: Sequence[tuple[Item, str]], task: QualityTask, progress: Callable[[int, int], None]
     ) -> None:
-        """Grade every different program of the answers, one a core."""
-        programs: dict[Program, None] = {}
-        for item, text in answers:
-            for code in (last_code(text), official_code(text)):
-                if code and code.strip():
-                    programs.setdefault(_program(item, code))
-        todo = [program for program in programs if program not in self._verdicts]
-        self._verdicts.update(zip(todo, grade_programs(todo, limits_of(task), progress), strict=True))
+        """Grade every different program of the answers, one a core: as it stands, then by the official rule."""
+        strict = {_program(item, code) for item, text in answers if (code := last_code(text)) and code.strip()}
+        self._grade_all(strict, task, progress)
+        right = {program for program in strict if self._verdicts[program].right}
+        taken = {_program(item, code) for item, text in answers if (code := official_code(text)).strip()}
+        self._grade_all({replace(program, names=True) for program in taken - right}, task, progress)
 
-    def _verdict(self, item: Item, code: str | None, task: QualityTask) -> Verdict:
+    @property
+    def grading(self) -> Grading | None:
+        """How the programs so far were graded; null before the first."""
+        if not self._verdicts:
+            return None
+        speed = measured()
+        return Grading(
+            workload_s=round(speed.seconds, 4),
+            reference_s=REFERENCE_S,
+            factor=speed.factor,
+            test_seconds=self._seconds,
+            cores=speed.cores,
+            starved=sum(verdict.starved for verdict in self._verdicts.values()),
+        )
+
+    def _grade_all(self, programs: set[Program], task: QualityTask, progress: Callable[[int, int], None]) -> None:
+        todo = sorted(programs - self._verdicts.keys(), key=lambda program: (program.code, program.call or ""))
+        if todo:
+            self._seconds = seconds_of(task)
+            self._verdicts.update(zip(todo, grade_programs(todo, limits_of(task), progress), strict=True))
+
+    def _verdict(self, item: Item, code: str | None, task: QualityTask, *, names: bool = False) -> Verdict:
         if not code or not code.strip():
             return Verdict(0, len(cases_of(item)), "no code")
-        program = _program(item, code)
-        if program not in self._verdicts:
-            self._verdicts[program] = grade_programs([program], limits_of(task))[0]
+        program = replace(_program(item, code), names=names)
+        self._grade_all({program}, task, lambda _done, _of: None)
         return self._verdicts[program]
 
 
+def seconds_of(task: QualityTask) -> float:
+    """The rule's limit of one test, in seconds (upstream's default: 6)."""
+    return float(task.settings.get("test_seconds", 6.0))
+
+
 def limits_of(task: QualityTask) -> Limits:
-    """The task's limits: seconds a test, megabytes."""
-    time_s = float(task.settings.get("test_seconds", 6.0))
-    return Limits(time_s=time_s, memory=int(task.settings.get("memory_mb", 1024)) << 20)
+    """The limits of one test on this machine: the rule's seconds times this machine's factor, megabytes."""
+    return Limits(
+        time_s=seconds_of(task) * measured().factor,
+        memory=int(task.settings.get("memory_mb", 1024)) << 20,
+        patience=PATIENCE,
+    )
 
 
 def cases_of(item: Item) -> tuple[Any, ...]:

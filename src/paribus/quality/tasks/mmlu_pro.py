@@ -2,8 +2,9 @@
 
 Three rules read each answer, and none replaces another. `strict` (the headline): the last "the answer is (X)".
 `lenient`: also `**C**`, `(C)`, `\\boxed{C}`, "Answer: C", a last line that is a letter; the last of all wins, so a late
-correction counts. `official`: the benchmark's own three steps, first match first, and a seeded random letter when
-nothing is found; it stands beside the others because published scores were read that way.
+correction counts. `official`: the benchmark's own three steps, first match first; it stands beside the others because
+published scores were read that way. Where nothing is found the benchmark guesses a letter; what its guesses would get
+is a column of its own, `guesses`, and part of no score (published scores are the sum of the two).
 """
 
 from __future__ import annotations
@@ -47,12 +48,14 @@ class MmluProFamily:
     """Letters A to J; strict extraction is the headline, lenient and official stand beside it."""
 
     name = "mmlu-pro"
-    version = "1"
+    version = "2"
     headline = ("strict", "share of questions answered right, strict extraction")
     mark_titles: Mapping[str, str] = {
         "lenient": "lenient extraction",
-        "official": "the benchmark's own extraction, with its random guesses",
+        "official": "the benchmark's own extraction, without its random guesses",
+        "guesses": "what random guesses in place of unread answers would add to the benchmark's own extraction",
     }
+    grading = None
 
     def prompt(self, item: Item, items: Items, task: QualityTask) -> str:
         """Instruction, worked examples of the item's category (as many as the task shows), the question."""
@@ -67,10 +70,12 @@ class MmluProFamily:
         """Strict, lenient and official verdicts on one answer."""
         count, right = len(item["options"]), str(item["answer"])
         strict, lenient = read_strict(text, count), read_lenient(text, count)
-        official = read_official(text, count, f"{task.task}/{item[task.data.id_field]}")
+        official = read_official(text)
+        guess = guessed(f"{task.task}/{item[task.data.id_field]}", count) if official is None else None
         marks = {
             "lenient": float(lenient == right),
             "official": float(official == right),
+            "guesses": float(guess == right),
             "answered": float(lenient is not None),
         }
         return Grade(float(strict == right), strict or lenient, marks)
@@ -128,15 +133,16 @@ def _plausible(match: re.Match[str]) -> bool:
     return before in "([{*"
 
 
-def read_official(text: str, options: int, seed: str) -> str:
-    """The benchmark's own rule: the first "answer is (X)", else "Answer: X", else the last lone letter, else a guess.
-
-    The guess is drawn from the question's id, so that it is the same each time.
-    """
+def read_official(text: str) -> str | None:
+    """The benchmark's own rule: the first "answer is (X)", else "Answer: X", else the last lone letter, else null."""
     text = visible(text)
     for pattern in (r"answer is \(?([A-J])\)?", r"[aA]nswer:\s*([A-J])"):
         if match := re.search(pattern, text):
             return match.group(1)
-    if letters := re.findall(r"\b[A-J]\b", text):
-        return str(letters[-1])
+    letters = re.findall(r"\b[A-J]\b", text)
+    return str(letters[-1]) if letters else None
+
+
+def guessed(seed: str, options: int) -> str:
+    """The letter that stands in for an unread answer: drawn from the question's id, so that it is always the same."""
     return LETTERS[int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8]) % max(1, options)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paribus.conditions import CONDITIONS, Flag
+from paribus.results.accounts import account_facts
 from paribus.site import words
 from paribus.site.content import Run, parsed
 
@@ -161,9 +162,12 @@ def answer_facts(run: Run) -> list[Fact]:
             Fact("repeats of each", f"{quality.repeats:,}"),
             Fact("answered", f"{quality.answered:,}"),
             Fact("failed", f"{quality.failed:,}"),
-            Fact(f"ended by the cap of {quality.cap:,} tokens", f"{quality.capped:,}"),
+            Fact(
+                f"ended by the cap of {quality.cap:,} tokens",
+                f"{quality.capped:,} ({words.shown(quality.capped_share, unit='share')})",
+            ),
             Fact("scorer", quality.scorer),
-            Fact("mean length", str(words.shown(quality.account.answer_tokens, unit="tokens"))),
+            *(Fact(label, value) for label, value in account_facts(quality)),
         ]
     return []
 

@@ -135,10 +135,15 @@ BESIDE = {
 
 
 def beside(run: Run) -> tuple[str, ...]:
-    """Scores that belong beside a headline score: the do-nothing floor, and the benchmark's other readings."""
-    return tuple(
+    """What belongs beside a headline score: its budget, the do-nothing floor, and the benchmark's other readings."""
+    quality = run.summary.quality
+    cut = words.shown(quality.capped_share, unit="share") if quality is not None and quality.capped else None
+    budget = quality.within if quality is not None else ""
+    said = (f"{budget}: " if budget else "") + f"the cap cut {cut}" if cut is not None else ""
+    others = (
         f"{BESIDE[s.name]} {words.shown(s.value, s.low, s.high, 'share')}" for s in run.scores if s.name in BESIDE
     )
+    return tuple(text for text in (said, *others) if text)
 
 
 def _speed(run: Run, what: str) -> Cell:
