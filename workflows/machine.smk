@@ -9,6 +9,7 @@ rule machine:
     priority: 2_000_000
     resources:
         machine=1,
+        gpu=flow.cards,
     message:
         "Looking at this machine"
     shell:

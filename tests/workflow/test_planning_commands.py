@@ -14,9 +14,10 @@ from paribus.catalog.workflow import Workflow
 from paribus.cli._account import account, failed_log, spent
 from paribus.cli._options import read_settings
 from paribus.cli._planning import announcement, as_it_stands, duration, read_plan, write_plan
-from paribus.cli.doctor import examine, prove_card
+from paribus.cli.doctor import examine
 from paribus.cli.status import failure, overview
 from paribus.conditions import UsageError
+from paribus.machine.proof import prove
 
 OURS = Path(__file__).resolve().parents[2]
 
@@ -164,8 +165,8 @@ H100 = Card.model_validate(
     ],
 )
 def test_a_card_is_proven_by_its_id_and_number(machine, state):
-    finding = prove_card("h100", H100, machine)
-    assert finding.state == state
+    finding = prove("h100", H100, machine).findings[0]
+    assert (finding.subject, finding.state) == ("card", state)
     assert str(machine["card"]) in finding.text
 
 

@@ -1,33 +1,27 @@
-"""`paribus doctor`: whether this machine can run a profile, and what it lacks."""
+"""`paribus doctor`: the machine, whether it can run a profile, and what it lacks. The workflow's proof is this command.
+
+With `--out` it is the job that comes before everything else: the machine is proven, and nothing is fetched, built or
+measured when it isn't.
+"""
 
 from __future__ import annotations
 
-import os
-import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
-from paribus.catalog import Card, Catalog, Plan
+from paribus.catalog import Catalog, Plan
 from paribus.catalog.configuration import catalog_of
-from paribus.catalog.surroundings import sandbox_works
-from paribus.cli._items import check_items
+from paribus.cli import _needs
 from paribus.cli._options import config_option, profile_option, read_settings, resolve_here
 from paribus.cli._planning import read_plan
-from paribus.conditions import EnvironmentFault, UsageError
+from paribus.conditions import CheckFailed
 from paribus.machine import observe_machine, write_json
+from paribus.machine.probe import SLOW, Probe, probe
+from paribus.machine.proof import Finding, Proof, card_users, prove
 from paribus.results.run import find_root
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at. `lacks` stops a run; `note` doesn't."""
-
-    subject: str
-    state: Literal["good", "note", "lacks"]
-    text: str
 
 
 @click.command(
@@ -40,80 +34,94 @@ Examples:
 @profile_option
 @config_option
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path, dir_okay=False), help="Examine this plan.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Also write the findings as JSON.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Also write what was found as JSON.")
 def command(profile: str, settings: tuple[str, ...], plan_file: Path | None, out: Path | None) -> None:
-    """Say whether this machine can run a profile. Ends with 3 when something is lacking."""
+    """Say what this machine is and whether it can run a profile. Ends with 1 when something is lacking."""
     root = find_root()
     plan = read_plan(plan_file) if plan_file else resolve_here(root, profile, read_settings(settings))
-    machine = observe_machine()
-    findings = examine(catalog_of(root, plan), plan, machine)
+    catalog, machine = catalog_of(root, plan), observe_machine()
+    card = catalog.hardware(plan.hardware).card
+    proof = prove(plan.hardware, card, machine, card_users())
+    findings = [*look_at(catalog, plan, machine), *examine(catalog, plan, machine, proof)]
+    probed = probe(root) if out is not None and proof.refusal is None and machine.get("pci_device_id") else None
+    if probed is not None:
+        findings.append(judge_probe(probed, proof))
     for finding in findings:
         click.echo(f"{finding.state:5} {finding.subject}: {finding.text}")
     lacking = [finding for finding in findings if finding.state == "lacks"]
     if lacking:
-        raise EnvironmentFault(f"{lacking[0].subject}: {lacking[0].text}")
+        raise CheckFailed(f"{lacking[0].subject}: {lacking[0].text}")
     if out is not None:
-        write_json(out, {"profile": plan.hardware, "machine": machine, "findings": [asdict(f) for f in findings]})
+        write_json(out, record(plan, machine, proof, findings, probed))
 
 
-def examine(catalog: Catalog, plan: Plan, machine: dict[str, Any]) -> list[Finding]:
+def record(
+    plan: Plan, machine: dict[str, Any], proof: Proof, findings: list[Finding], probed: Probe | None
+) -> dict[str, Any]:
+    """The proof as a file: what the machine is, which variant, and everything that was looked at."""
+    return {
+        "profile": plan.hardware,
+        "variant": proof.variant.title if proof.variant is not None else None,
+        "machine": machine | proof.observed,
+        "probe": asdict(probed) if probed is not None else None,
+        "findings": [asdict(finding) for finding in findings],
+    }
+
+
+def look_at(catalog: Catalog, plan: Plan, machine: dict[str, Any]) -> list[Finding]:
+    """The machine in a line, and which named profiles it is, whatever was asked for."""
+    fitting = fitting_profiles(catalog, machine)
+    parts = (
+        str(machine.get("card", "")) if machine.get("card") != machine.get("cpu") else "",
+        f"{machine.get('cpu', 'an unknown CPU')}, {machine.get('cpu_count', '?')} cores",
+        f"{machine['memory_gb']:g} GB" if "memory_gb" in machine else "",
+        str(machine.get("os", "")),
+        f"driver {machine['driver']}" if machine.get("driver") else "",
+        f"in a container ({machine['container']})" if machine.get("container") else "",
+    )
+    text = "; ".join(dict.fromkeys(part for part in parts if part))
+    found = [Finding("machine", "good", text)]
+    if fitting and plan.hardware not in fitting:
+        found.append(Finding("profile", "note", f"this machine is what these profiles name: {', '.join(fitting)}"))
+    elif plan.hardware in fitting:
+        found.append(Finding("profile", "good", f"{plan.hardware} names this machine's card"))
+    return found
+
+
+def fitting_profiles(catalog: Catalog, machine: dict[str, Any]) -> list[str]:
+    """The profiles with a named card that this machine has."""
+    names = sorted(path.parent.name for path in catalog.root.glob("hardware/*/hardware.yaml"))
+    cards = {name: catalog.hardware(name).card for name in names}
+    return [name for name, card in cards.items() if card.variants and prove(name, card, machine).variant is not None]
+
+
+def examine(catalog: Catalog, plan: Plan, machine: dict[str, Any], proof: Proof | None = None) -> list[Finding]:
     """Everything that a run of the profile needs, looked at."""
     card = catalog.hardware(plan.hardware).card
+    proven = proof or prove(plan.hardware, card, machine)
     return [
-        prove_card(plan.hardware, card, machine),
-        _disk(catalog.root, plan),
-        _load(),
-        _sandbox(),
-        _data(catalog, plan),
-        *(Finding("systems", "note", f"{item.name}: {item.reason}") for item in plan.excluded),
+        *proven.findings,
+        *_needs.driver(card, machine),
+        *_needs.memory(catalog, plan, card, machine),
+        *_needs.engines(catalog, plan),
+        _needs.disk(catalog.root, plan),
+        _needs.load(),
+        _needs.sandbox(),
+        _needs.data(catalog, plan),
+        *_needs.hub(catalog, plan),
+        *_needs.user_simulator(catalog, plan),
+        *_needs.systems(plan),
     ]
 
 
-def prove_card(profile: str, card: Card, machine: dict[str, Any]) -> Finding:
-    """Whether the machine's card is the profile's: by kind, PCI device id and number."""
-    found = f"{machine.get('card_count', 1)} x {machine.get('card', 'an unknown card')}"
-    if card.kind in ("cpu", "any", "hosted"):
-        return Finding("card", "good", found)
-    ids = {identity.lower() for variant in card.variants for identity in variant.pci_device_ids}
-    present = str(machine.get("pci_device_id", "")).lower()
-    if card.kind == "nvidia" and (not present or (ids and not any(present.startswith(i) for i in ids))):
-        return Finding("card", "lacks", f"the profile {profile} is for {card.title}, and this machine has {found}")
-    if int(machine.get("card_count", 0)) < card.count:
-        return Finding("card", "lacks", f"the profile {profile} needs {card.count} of them, and there is {found}")
-    return Finding("card", "good", found)
-
-
-def _disk(root: Path, plan: Plan) -> Finding:
-    free = shutil.disk_usage(root).free / 1e9
-    text = f"{free:.1f} GB free, about {plan.totals.disk_gb:.1f} GB needed"
-    return Finding("disk", "lacks" if free < plan.totals.disk_gb else "good", text)
-
-
-def _load() -> Finding:
-    busy, cores = os.getloadavg()[0], os.cpu_count() or 1
-    if busy > cores / 2:
-        return Finding("load", "note", f"{busy:.1f} programs want {cores} cores: runs on a busy machine are flagged")
-    return Finding("load", "good", f"{busy:.1f} on {cores} cores")
-
-
-def _sandbox() -> Finding:
-    if sandbox_works():
-        return Finding("sandbox", "good", "bubblewrap works")
-    return Finding(
-        "sandbox", "note", "no bubblewrap: tasks that run a model's programs are left out (apt-get install bubblewrap)"
-    )
-
-
-def _data(catalog: Catalog, plan: Plan) -> Finding:
-    folder = os.environ.get("PARIBUS_DATA", "").strip()
-    if not folder:
-        return Finding(
-            "data", "note", "PARIBUS_DATA is not set: items come from the hub, or a demo's own stand-ins are used"
-        )
-    try:
-        local = check_items(catalog, plan)
-    except UsageError as error:
-        return Finding("data", "lacks", str(error))
-    if not local:
-        return Finding("data", "good", "PARIBUS_DATA is a folder; what is still to measure takes no items from it")
-    return Finding("data", "good", f"the items below PARIBUS_DATA are the task's: {', '.join(local)}")
+def judge_probe(probed: Probe, proof: Proof) -> Finding:
+    """What the short copy says. It never stops a run: telemetry and the measurement itself have the last word."""
+    if probed.skipped:
+        return Finding("probe", "note", f"no copy and no matrix product: {probed.skipped}")
+    if probed.failed or probed.copy_gb_s is None:
+        return Finding("probe", "note", f"the short copy on the card failed: {probed.failed}")
+    text = f"a copy at {probed.copy_gb_s:,.0f} GB/s, a matrix product at {probed.matrix_tflops:,.0f} TFLOP/s"
+    usual = proof.variant.bandwidth_gb_s if proof.variant is not None else None
+    if usual is not None and probed.copy_gb_s < SLOW * usual:
+        return Finding("probe", "note", f"{text}: less than half of the memory's {usual:,.0f} GB/s")
+    return Finding("probe", "good", text)
