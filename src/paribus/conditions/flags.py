@@ -166,6 +166,13 @@ FLAGS = _table(
         "A stand-in written for this project, not the public benchmark: {detail}.",
     ),
     FlagKind(
+        "scripted_user",
+        "invalid",
+        "the user of a dialogue task was a script in place of the pinned user simulator",
+        "The user was a script, no simulator: {detail}.",
+    ),
+    FlagKind("left_out", "note", "parts of a task that a system can't do", "Left out: {detail}."),
+    FlagKind(
         "possibly_seen",
         "warning",
         "items older than the model",
