@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from paribus.catalog import QualityTask
-from paribus.conditions import UsageError
-from paribus.engines.envs import environment_folder, environment_python
+from paribus.engines.envs import environment_python
 from paribus.machine import ProcessTree, clean_environment
+from paribus.quality.tau2_package import environment_of
 
 _SETTINGS = {
     # The benchmark asks its proxy and nobody else: no price list from the network, no cache of answers.
@@ -24,20 +24,6 @@ _SETTINGS = {
     # Where the benchmark's tools list a set, its order must be the same when a dialogue is played again.
     "PYTHONHASHSEED": "0",
 }
-
-
-def environment_of(task: QualityTask) -> str:
-    """Name of the locked environment that plays a task's dialogues (`envs/<name>`)."""
-    name = task.settings.get("environment")
-    if not isinstance(name, str):
-        raise UsageError(f"tasks/quality/{task.task}.yaml: settings.environment must name its harness's environment")
-    return name
-
-
-def package_folder(root: Path, task: QualityTask) -> Path | None:
-    """The benchmark's own package in its environment; None while that isn't built."""
-    folder = environment_folder(root, environment_of(task))
-    return next(iter(sorted(folder.glob("lib/python*/site-packages/tau2"))), None)
 
 
 @asynccontextmanager

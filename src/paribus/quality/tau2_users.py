@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -114,11 +114,11 @@ def simulator_header(header: Header, simulator: UserSimulator) -> Header:
 
 @asynccontextmanager
 async def open_user(
-    simulator: UserSimulator, url: str, header: Header, items: Sequence[tuple[str, Item]], folder: Path
+    simulator: UserSimulator, url: str, header: Header, items: Mapping[str, Item], folder: Path
 ) -> AsyncIterator[Answerer]:
     """The user of a live run. Raises `UsageError` where another model is served at the simulator's address."""
     if url == SCRIPTED:
-        yield ScriptedUser(dict(items))
+        yield ScriptedUser(items)
         return
     endpoint = Endpoint(
         url, simulator.model, api_key=os.environ.get(KEY_VARIABLE, "").strip() or None, extra_body=dict(simulator.extra)
