@@ -1,9 +1,9 @@
 """Start llama.cpp's own HTTP server from the `xllamacpp` wheel, which has no command line of its own.
 
-Usage: serve.py '<JSON>'. Needs nothing but `xllamacpp`. The JSON holds `model` (GGUF file), `alias`, `port`, `slots`,
-`context_per_slot`, `threads`, `batch`, `ubatch`, `poll`, `kv_unified`, `cache_prompt`, `sampling` (the server's own
-defaults) and `speculative` ({} or {"type": ..., parameters}). The server listens on this machine only, and ends with
-its parent.
+Usage: serve.py '<JSON>'. Needs nothing but `xllamacpp`. The JSON holds `model` (GGUF file), `alias`, `host`, `port`,
+`slots`, `context_per_slot`, `threads`, `batch`, `ubatch`, `poll`, `kv_unified`, `cache_prompt`, `options` (layers on
+the card, flash attention, types of the cache), `sampling` (the server's own defaults) and `speculative` ({} or
+{"type": ..., "drafter": file, parameters}). The server ends with its parent.
 """
 
 import ctypes
@@ -17,13 +17,36 @@ from typing import Any
 import xllamacpp
 
 
-def speculate(target: Any, wanted: dict[str, Any]) -> None:
-    """Set one n-gram method of `common_params_speculative` and its parameters."""
-    name = wanted["type"].replace("-", "_")
+def speculate(params: Any, wanted: dict[str, Any]) -> None:
+    """Set one way of drafting, its parameters and the draft model's file.
+
+    Heads for several tokens (`draft-mtp`) may lie inside the target's own file; then it is told to load them.
+    """
+    target, name = params.speculative, wanted["type"].replace("-", "_")
     target.types = [getattr(xllamacpp.common_speculative_type, f"COMMON_SPECULATIVE_TYPE_{name.upper()}")]
+    group = target.draft if name.startswith("draft_") else getattr(target, name, None)
     for key, value in wanted.items():
-        if key != "type":
-            setattr(getattr(target, name), key, value)
+        if key == "drafter":
+            target.draft.mparams.path = value
+        elif key == "sampling":
+            group.probabilistic = value == "probabilistic"
+        elif key != "type":
+            setattr(group, key, value)
+    params.load_mtp = name == "draft_mtp" and "drafter" not in wanted
+
+
+FLASH = {"auto": "AUTO", "on": "ENABLED", "off": "DISABLED"}
+
+
+def options(params: Any, wanted: dict[str, Any]) -> None:
+    """Set what only some systems say."""
+    for key, value in wanted.items():
+        if key == "flash_attn":
+            params.flash_attn_type = getattr(xllamacpp.llama_flash_attn_type, f"LLAMA_FLASH_ATTN_TYPE_{FLASH[value]}")
+        elif key.startswith("cache_type_"):
+            setattr(params, key, getattr(xllamacpp.ggml_type, f"GGML_TYPE_{value.upper()}"))
+        else:
+            setattr(params, key, value)
 
 
 def parameters(wanted: dict[str, Any]) -> Any:
@@ -31,7 +54,7 @@ def parameters(wanted: dict[str, Any]) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = wanted["model"]
     params.model_alias = {wanted["alias"]}
-    params.hostnames = ["127.0.0.1"]
+    params.hostnames = [wanted["host"]]
     params.port = wanted["port"]
     params.n_parallel = wanted["slots"]
     # Without a unified cache the context is divided evenly among the slots.
@@ -46,10 +69,11 @@ def parameters(wanted: dict[str, Any]) -> Any:
     params.cache_ram_mib = 0
     params.endpoint_metrics = True
     params.ui = False
+    options(params, wanted["options"])
     for key, value in wanted["sampling"].items():
         setattr(params.sampling, key, value)
     if wanted["speculative"]:
-        speculate(params.speculative, wanted["speculative"])
+        speculate(params, wanted["speculative"])
     return params
 
 

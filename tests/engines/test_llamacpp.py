@@ -1,6 +1,7 @@
 """The adapter of llama.cpp: its command, its counters, what it reads back; golden, from recorded pages."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,8 +34,8 @@ llamacpp:requests_deferred 1
 """Recorded from xllamacpp 2026.10.11549 (two requests with ngram-simple), shortened."""
 
 
-def wanted(system: System, slots: int = 16, **settings) -> dict:
-    launch = Launch(
+def launch_of(system: System, slots: int = 16, drafter: Path | None = None, **settings) -> Launch:
+    return Launch(
         root=Path("/repo"),
         python=Path("/env/bin/python"),
         system=system,
@@ -42,14 +43,18 @@ def wanted(system: System, slots: int = 16, **settings) -> dict:
         settings={**system.use.launch, "threads": 2, **settings},
         slots=slots,
         port=8123,
+        drafter=drafter,
     )
-    command = engine("llamacpp").command(launch)
+
+
+def wanted(system: System, slots: int = 16, drafter: Path | None = None, **settings) -> dict:
+    command = engine("llamacpp").command(launch_of(system, slots, drafter, **settings))
     assert command[:3] == ["/env/bin/python", "-u", "/repo/envs/llamacpp/serve.py"]
     return json.loads(command[3])
 
 
 def system_with(decoder: Decoder) -> System:
-    model = next(iter(CATALOG.models.values()))
+    model = CATALOG.models["smollm2-135m"]
     use = model.engines["llamacpp"].model_copy(update={"decoders": {"x": decoder}})
     changed: ModelFile = model.model_copy(update={"engines": {"llamacpp": use}})
     return System(changed, SystemName(model.model, use.precisions[0], "llamacpp", "x"))
@@ -59,6 +64,7 @@ def test_the_command_of_plain_decoding():
     assert wanted(CATALOG.system("smollm2-135m--q4-1--llamacpp--plain")) == {
         "model": "/w/m.gguf",
         "alias": "smollm2-135m",
+        "host": "127.0.0.1",
         "port": 8123,
         "slots": 16,
         "context_per_slot": 4096,
@@ -68,17 +74,97 @@ def test_the_command_of_plain_decoding():
         "poll": 0,
         "kv_unified": False,
         "cache_prompt": False,
+        "options": {},
         "sampling": {},
         "speculative": {},
     }
 
 
+PROGRAM = """\
+/usr/bin/llama-server --model /w/m.gguf --alias smollm2-135m --host 127.0.0.1 --port 8123 --parallel 16
+--ctx-size 65536 --threads 2 --batch-size 2048 --ubatch-size 512 --poll 0 --cache-ram 0 --fit off --log-colors off
+--no-kv-unified --no-cache-prompt --metrics --no-webui --offline"""
+
+
+def flags(system: System, **more) -> str:
+    launch = replace(launch_of(system, **more), how="binary", program=Path("/usr/bin/llama-server"))
+    return " ".join(engine("llamacpp").command(launch))
+
+
+def test_a_program_on_the_path_is_told_the_same_in_flags():
+    plain = CATALOG.system("smollm2-135m--q4-1--llamacpp--plain")
+    golden = PROGRAM.replace("\n", " ")
+    assert flags(plain) == golden
+    assert flags(plain, prefix_caching=True) == golden.replace("--no-cache-prompt", "--cache-prompt")
+    card = flags(plain, n_gpu_layers=99, flash_attn="on", cache_type_k="q8_0", top_k=0)
+    assert "--n-gpu-layers 99 --flash-attn on --cache-type-k q8_0 --top-k 0" in card
+
+
+@pytest.mark.parametrize(
+    ("decoder", "drafter", "said"),
+    [
+        (
+            {"method": "ngram", "parameters": {"type": "ngram-map-k4v", "size_n": 4, "size_m": 8, "min_hits": 2}},
+            None,
+            "--spec-type ngram-map-k4v --spec-ngram-map-k4v-size-n 4 --spec-ngram-map-k4v-size-m 8 "
+            "--spec-ngram-map-k4v-min-hits 2",
+        ),
+        (
+            {"method": "ngram", "parameters": {"type": "ngram-mod", "n_match": 24, "n_min": 48, "n_max": 64}},
+            None,
+            "--spec-type ngram-mod --spec-ngram-mod-n-match 24 --spec-ngram-mod-n-min 48 --spec-ngram-mod-n-max 64",
+        ),
+        ({"method": "ngram", "parameters": {"type": "ngram-cache"}}, None, "--spec-type ngram-cache"),
+        (
+            {"method": "draft", "parameters": {"n_max": 8}},
+            None,
+            "--spec-type draft-simple --spec-draft-n-max 8 --spec-draft-model /w/m.gguf",
+        ),
+        ({"method": "mtp", "parameters": {"n_max": 3}}, None, "--spec-type draft-mtp --spec-draft-n-max 3"),
+        (
+            {"method": "mtp", "parameters": {"n_max": 3, "p_min": 0.5}},
+            "/w/mtp.gguf",
+            "--spec-type draft-mtp --spec-draft-n-max 3 --spec-draft-p-min 0.5 --spec-draft-model /w/mtp.gguf",
+        ),
+        (
+            {"method": "eagle3", "acceptance": "rejection", "parameters": {"n_min": 1, "sampling": "probabilistic"}},
+            "/w/e.gguf",
+            "--spec-type draft-eagle3 --spec-draft-n-min 1 --spec-draft-sampling probabilistic "
+            "--spec-draft-model /w/e.gguf",
+        ),
+        (
+            {"method": "dflash", "parameters": {"n_max": 3, "p_split": 0.1}},
+            "/w/d.gguf",
+            "--spec-type draft-dflash --spec-draft-n-max 3 --spec-draft-p-split 0.1 --spec-draft-model /w/d.gguf",
+        ),
+    ],
+)
+def test_every_way_of_drafting_has_its_flags_and_its_parameters(decoder, drafter, said):
+    system = system_with(Decoder(**{"acceptance": "strict", **decoder}))
+    assert flags(system, drafter=drafter and Path(drafter)).endswith(f"--offline {said}")
+    spoken = wanted(system, drafter=drafter and Path(drafter))["speculative"]
+    kind = spoken.pop("type")
+    assert spoken.pop("drafter", None) == (drafter or ("/w/m.gguf" if decoder["method"] == "draft" else None))
+    assert f"--spec-type {kind}" in said
+    assert spoken == {k: v for k, v in decoder["parameters"].items() if k != "type"}
+
+
+def test_a_gguf_file_of_a_hub_repository_is_the_model_both_ways(tmp_path):
+    file = tmp_path / "files" / "model-Q4_K_M.gguf"
+    launch = replace(launch_of(CATALOG.system("smollm2-135m--q4-1--llamacpp--plain")), weights=file)
+    assert json.loads(engine("llamacpp").command(launch)[3])["model"] == str(file)
+    binary = engine("llamacpp").command(replace(launch, how="binary", program=Path("llama-server")))
+    assert binary[:3] == ["llama-server", "--model", str(file)]
+
+
 def test_every_system_of_the_catalog_that_is_raced_has_a_command():
     systems = [s for s in CATALOG.systems.values() if s.name.engine == "llamacpp" and not s.decoder.not_tried]
+    systems = [s for s in systems if s.unsupported_on() is None]
     assert len(systems) >= 4
     for system in systems:
-        spoken = wanted(system)["speculative"]
-        assert spoken == dict(system.decoder.parameters)
+        spoken = wanted(system, drafter=Path("/w/d.gguf") if system.drafter else None)["speculative"]
+        assert dict(system.decoder.parameters).items() <= spoken.items()
+        assert bool(spoken) == (system.decoder.method != "plain")
 
 
 def test_prefix_caching_is_what_the_measure_says():
@@ -90,7 +176,16 @@ def test_prefix_caching_is_what_the_measure_says():
 @pytest.mark.parametrize(
     ("decoder", "said"),
     [
-        (Decoder(method="mtp"), "the catalog says mtp without a type"),
+        (Decoder(method="suffix"), "the catalog says suffix without a type"),
+        (Decoder(method="ngram"), "the catalog says ngram without a type"),
+        (Decoder(method="eagle3", acceptance="strict"), r"eagle3 needs the weights of a draft model \(`drafter`\)"),
+        (Decoder(method="draft", acceptance="rejection"), "greedy drafts are checked by strict acceptance, and the"),
+        (Decoder(method="mtp", acceptance="strict", parameters={"draft_max": 4}), "parameter of mtp draft_max; known"),
+        (
+            Decoder(method="draft", acceptance="strict", parameters={"sampling": "lucky"}),
+            "sampling of drafts is greedy or probabilistic, not 'lucky'",
+        ),
+        (Decoder(method="draft", acceptance="synthetic"), "the catalog says synthetic"),
         (Decoder(method="ngram", parameters={"type": "ngram-odd"}), "the catalog says ngram ngram-odd"),
         (Decoder(method="ngram", parameters={"type": "ngram-cache", "draft_max": 4}), "draft_max; known: type"),
         (
@@ -164,15 +259,23 @@ def test_an_endpoint_is_never_started():
 def test_the_version_names_llama_cpps_build_only_where_it_knows_it(monkeypatch):
     said = []
     launch = Launch(ROOT, ROOT, CATALOG.system("smollm2-135m--q4-1--llamacpp--plain"), ROOT, {}, 1, 1)
-    for build in ("b10549-1a2b3c", "b0-unknown", ""):
+    for wheel, build in (
+        ("xllamacpp 2026.1.2\n", "b10549-1a2b3c"),
+        ("xllamacpp 2026.1.2\n", "b0-unknown"),
+        ("xllamacpp 2026.1.2\n", ""),
+        ("", "b10549-1a2b3c"),
+        ("", "b0-unknown"),
+    ):
         params = {"temperature": 0.8, "speculative.types": "none"}
         props = {"total_slots": 2, "build_info": build, "default_generation_settings": {"n_ctx": 512, "params": params}}
         monkeypatch.setattr("paribus.engines.adapters.llamacpp.ask_json", lambda *_, page=props: page)
-        running = Running("http://127.0.0.1:1", "xllamacpp 2026.1.2\n", launch)
+        running = Running("http://127.0.0.1:1", wheel, launch)
         said.append(engine("llamacpp").observe(running))
     assert [each["engine_version"] for each in said] == [
         "xllamacpp 2026.1.2 (llama.cpp build b10549-1a2b3c)",
         "xllamacpp 2026.1.2",
         "xllamacpp 2026.1.2",
+        "llama.cpp b10549-1a2b3c",
+        "llama.cpp not stated",
     ]
     assert all("speculation" not in each for each in said), "a request's default is not what the server runs with"

@@ -1,19 +1,21 @@
-"""llama.cpp's own server, from the `xllamacpp` wheel through `envs/llamacpp/serve.py`.
+"""llama.cpp's own server: from the `xllamacpp` wheel through `envs/llamacpp/serve.py`, or a `llama-server` on the path.
 
-What the settings mean: <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md> and
-<https://github.com/ggml-org/llama.cpp/blob/master/docs/speculative.md>.
+Every flag of the program is in its README, `tools/server/README.md` of <https://github.com/ggml-org/llama.cpp> (read at
+commit 00dc8057ab28); the wheel's parameters are the same ones by the names of llama.cpp's `common_params`. How drafts
+work: `docs/speculative.md` there; heads for several tokens (MTP): pull requests 22673 (inside the model's file) and
+23398 (a file of their own).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from paribus.catalog import Scalar, System
 from paribus.conditions import UsageError
-from paribus.engines.base import Adapter, Launch, Running
+from paribus.engines.base import Adapter, How, Launch, Running
 from paribus.engines.counters import LLAMACPP
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.machine.cpu import usable_cores
@@ -36,10 +38,13 @@ on, while a declared condition says off unless `prefix_caching` is set."""
 _SAMPLING_DEFAULTS = ("top_k", "min_p")
 """Optional launch settings: what the server uses where a request says nothing."""
 
+_OPTIONS = ("n_gpu_layers", "flash_attn", "cache_type_k", "cache_type_v")
+"""Optional launch settings that are handed on as they are: layers on the card, flash attention, types of the cache."""
+
 _PASSED_OVER = ("slots", "prefix_caching")
 
 _MAP = ("size_n", "size_m", "min_hits")
-_DECODERS: dict[str, tuple[str, ...]] = {
+_NGRAMS: dict[str, tuple[str, ...]] = {
     "ngram-simple": _MAP,
     "ngram-map-k": _MAP,
     "ngram-map-k4v": _MAP,
@@ -48,33 +53,29 @@ _DECODERS: dict[str, tuple[str, ...]] = {
 }
 """n-gram methods and their parameters."""
 
+_DRAFTS = {"draft": "draft-simple", "mtp": "draft-mtp", "eagle3": "draft-eagle3", "dflash": "draft-dflash"}
+"""llama.cpp's type of drafting by method of the catalog."""
+
+_DRAFT = ("n_max", "n_min", "p_min", "p_split", "sampling")
+"""Parameters of drafts by a model: tokens, certainty, and whether the draft is its likeliest token or sampled."""
+
+_DRAFT_SAMPLING = {"greedy": "strict", "probabilistic": "rejection"}
+"""How drafts are checked: a greedy one must be the very token that the target samples, a sampled one is accepted by
+rejection sampling. The catalog's `acceptance` must say the same."""
+
 
 class LlamaCpp(Adapter):
     """The adapter."""
 
     name = "llamacpp"
+    ways: tuple[How, ...] = ("env", "binary")
     metrics = LLAMACPP
-    decisive = frozenset({"context_per_slot"})
 
     def command(self, launch: Launch) -> list[str]:
-        """The launcher with its settings as JSON."""
-        settings = _settings(launch.settings)
-        caching = bool(launch.settings.get("prefix_caching", settings["cache_prompt"]))
-        wanted = {
-            "model": str(launch.weights),
-            "alias": launch.system.name.model,
-            "port": launch.port,
-            "slots": launch.slots,
-            "context_per_slot": settings["context_per_slot"],
-            "threads": settings["threads"] or max(1, usable_cores() - 1),
-            "batch": settings["batch"],
-            "ubatch": settings["ubatch"],
-            "poll": settings["poll"],
-            "kv_unified": settings["kv_unified"],
-            "cache_prompt": caching,
-            "sampling": {name: launch.settings[name] for name in _SAMPLING_DEFAULTS if name in launch.settings},
-            "speculative": _speculative(launch.system),
-        }
+        """The launcher with its settings as JSON; of a program on the path, the flags that say the same."""
+        wanted = _wanted(launch)
+        if launch.how == "binary":
+            return [str(launch.program), *_flags(wanted)]
         script = launch.root / "envs" / "llamacpp" / "serve.py"
         return [str(launch.python), "-u", str(script), json.dumps(wanted, sort_keys=True)]
 
@@ -87,24 +88,92 @@ class LlamaCpp(Adapter):
         props = ask_json(f"{running.base}/props")
         defaults = props["default_generation_settings"]
         wheel = re.search(r"^xllamacpp (\S+)$", running.log, re.MULTILINE)
+        context, slots = int(defaults["n_ctx"]), int(props["total_slots"])
         return {
-            "engine_version": _version(wheel[1] if wheel else "not stated", str(props.get("build_info", ""))),
-            "admitted": int(props["total_slots"]),
-            "context_per_slot": int(defaults["n_ctx"]),
-            "settings": {"context_per_slot": int(defaults["n_ctx"])},
+            "engine_version": _version(wheel[1] if wheel else None, str(props.get("build_info", ""))),
+            "admitted": slots,
+            "context_per_slot": context,
+            "settings": {"context_per_slot": context, "slots": slots},
             "sampling_defaults": _sampling_defaults(defaults["params"]),
             "weights_format": str(props.get("model_ftype", "not stated")),
-            "rendered_prompt": _rendered(running.base),
+            "rendered_prompt": _rendered(running.base, running.launch.system),
         }
 
 
-def _version(wheel: str, build: str) -> str:
+def _wanted(launch: Launch) -> dict[str, Any]:
+    """Everything that decides how the server runs, in the words of `envs/llamacpp/serve.py`."""
+    settings = _settings(launch.settings)
+    caching = bool(launch.settings.get("prefix_caching", settings["cache_prompt"]))
+    return {
+        "model": str(launch.weights),
+        "alias": launch.system.name.model,
+        "host": launch.host,
+        "port": launch.port,
+        "slots": launch.slots,
+        "context_per_slot": settings["context_per_slot"],
+        "threads": settings["threads"] or max(1, usable_cores() - 1),
+        "batch": settings["batch"],
+        "ubatch": settings["ubatch"],
+        "poll": settings["poll"],
+        "kv_unified": settings["kv_unified"],
+        "cache_prompt": caching,
+        "options": {name: launch.settings[name] for name in _OPTIONS if name in launch.settings},
+        "sampling": {name: launch.settings[name] for name in _SAMPLING_DEFAULTS if name in launch.settings},
+        "speculative": _speculative(launch),
+    }
+
+
+def _flags(wanted: Mapping[str, Any]) -> Iterator[str]:
+    """The same settings as flags of `llama-server`."""
+    pairs: dict[str, Any] = {
+        "--model": wanted["model"],
+        "--alias": wanted["alias"],
+        "--host": wanted["host"],
+        "--port": wanted["port"],
+        "--parallel": wanted["slots"],
+        # Without a unified cache the context is divided evenly among the slots.
+        "--ctx-size": wanted["context_per_slot"] * wanted["slots"],
+        "--threads": wanted["threads"],
+        "--batch-size": wanted["batch"],
+        "--ubatch-size": wanted["ubatch"],
+        "--poll": wanted["poll"],
+        "--cache-ram": 0,
+        "--fit": "off",
+        "--log-colors": "off",
+        **{f"--{name.replace('_', '-')}": value for name, value in wanted["options"].items()},
+        **{f"--{name.replace('_', '-')}": value for name, value in wanted["sampling"].items()},
+    }
+    for flag, value in pairs.items():
+        yield from (flag, str(value))
+    yield "--kv-unified" if wanted["kv_unified"] else "--no-kv-unified"
+    yield "--cache-prompt" if wanted["cache_prompt"] else "--no-cache-prompt"
+    yield from ("--metrics", "--no-webui", "--offline")
+    yield from _drafting_flags(wanted["speculative"])
+
+
+def _drafting_flags(speculative: Mapping[str, Any]) -> Iterator[str]:
+    if not speculative:
+        return
+    kind = speculative["type"]
+    yield from ("--spec-type", kind)
+    for name, value in speculative.items():
+        if name == "drafter":
+            yield from ("--spec-draft-model", str(value))
+        elif name != "type":
+            group = kind if kind in _NGRAMS else "draft"
+            yield from (f"--spec-{group}-{name.replace('_', '-')}", str(value))
+
+
+def _version(wheel: str | None, build: str) -> str:
     """The wheel's version, and llama.cpp's build where it knows its own (`b0-unknown`: it doesn't)."""
-    return f"xllamacpp {wheel}" + (f" (llama.cpp build {build})" if build and "unknown" not in build else "")
+    known = build if build and "unknown" not in build else "not stated"
+    if wheel is None:
+        return f"llama.cpp {known}"
+    return f"xllamacpp {wheel}" + (f" (llama.cpp build {known})" if known == build else "")
 
 
 def _settings(given: Mapping[str, Scalar]) -> dict[str, Any]:
-    known = (*_LAUNCH, *_SAMPLING_DEFAULTS, *_PASSED_OVER)
+    known = (*_LAUNCH, *_SAMPLING_DEFAULTS, *_OPTIONS, *_PASSED_OVER)
     _refuse_unknown(given, known, "launch setting")
     return {name: given.get(name, default) for name, default in _LAUNCH.items()}
 
@@ -117,22 +186,46 @@ def _refuse_unknown(given: Mapping[str, Scalar], known: tuple[str, ...], what: s
         )
 
 
-def _speculative(system: System) -> dict[str, Scalar]:
+def _speculative(launch: Launch) -> dict[str, Scalar]:
     """The decoder as the launcher wants it; {} for plain decoding."""
-    decoder = system.decoder
+    system, decoder = launch.system, launch.system.decoder
     if decoder.lossy:
         raise UsageError(f"{system.name}: llamacpp has no lossy decoding settings")
     if decoder.method == "plain":
         _refuse_unknown(decoder.parameters, (), "parameter of plain decoding")
         return {}
+    if decoder.method in _DRAFTS:
+        return _drafting(launch)
     kind = decoder.parameters.get("type")
-    if decoder.method != "ngram" or kind not in _DECODERS:
+    if decoder.method != "ngram" or kind not in _NGRAMS:
         raise UsageError(
-            f"{system.name}: the adapter of llamacpp runs plain decoding and the n-gram types "
-            f"{', '.join(_DECODERS)}; the catalog says {decoder.method} {kind or 'without a type'}"
+            f"{system.name}: the adapter of llamacpp runs plain decoding, drafts by a model ({', '.join(_DRAFTS)}) and "
+            f"the n-gram types {', '.join(_NGRAMS)}; the catalog says {decoder.method} {kind or 'without a type'}"
         )
-    _refuse_unknown(decoder.parameters, ("type", *_DECODERS[str(kind)]), f"parameter of {kind}")
+    _refuse_unknown(decoder.parameters, ("type", *_NGRAMS[str(kind)]), f"parameter of {kind}")
     return dict(decoder.parameters)
+
+
+def _drafting(launch: Launch) -> dict[str, Scalar]:
+    """Drafts by a model: its own weights, else heads inside the target's file (mtp) or the target itself (draft)."""
+    system, decoder = launch.system, launch.system.decoder
+    _refuse_unknown(decoder.parameters, _DRAFT, f"parameter of {decoder.method}")
+    sampling = decoder.parameters.get("sampling", "greedy")
+    if sampling not in _DRAFT_SAMPLING:
+        raise UsageError(f"{system.name}: sampling of drafts is {' or '.join(_DRAFT_SAMPLING)}, not {sampling!r}")
+    if decoder.acceptance != _DRAFT_SAMPLING[str(sampling)]:
+        raise UsageError(
+            f"{system.name}: {sampling} drafts are checked by {_DRAFT_SAMPLING[str(sampling)]} acceptance, and the "
+            f"catalog says {decoder.acceptance}"
+        )
+    wanted: dict[str, Scalar] = {"type": _DRAFTS[decoder.method], **decoder.parameters}
+    if launch.drafter is not None:
+        wanted["drafter"] = str(launch.drafter)
+    elif decoder.method == "draft":
+        wanted["drafter"] = str(launch.weights)
+    elif decoder.method != "mtp":
+        raise UsageError(f"{system.name}: {decoder.method} needs the weights of a draft model (`drafter`)")
+    return wanted
 
 
 def _sampling_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,10 +238,11 @@ def _sampling_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rendered(base: str) -> str | None:
+def _rendered(base: str, system: System) -> str | None:
     """How the chat template renders one short message: shows the system prompt and the switch for thinking."""
+    body = {"messages": [{"role": "user", "content": "hello"}], **system.thinking_settings}
     try:
-        answer = ask_json(f"{base}/apply-template", {"messages": [{"role": "user", "content": "hello"}]})
+        answer = ask_json(f"{base}/apply-template", body)
     except NoAnswer:
         return None
     return str(answer.get("prompt"))[:2000]
