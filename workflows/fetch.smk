@@ -1,4 +1,5 @@
-# Weights, fetched once and checked against their pinned hash. All fetching comes before measuring.
+# Weights and items, fetched once and checked against their pinned hashes. All fetching comes before measuring, which
+# is offline.
 
 
 rule weights:
@@ -11,7 +12,27 @@ rule weights:
     priority: 2_000_000
     resources:
         machine=1,
+    params:
+        catalog=flow.private,
     message:
         "Fetching the weights of {wildcards.model}, {wildcards.precision}"
     shell:
-        "paribus fetch weights {wildcards.model}--{wildcards.precision} > {log} 2>&1"
+        "paribus fetch weights {wildcards.model}--{wildcards.precision}{params.catalog} > {log} 2>&1"
+
+
+rule items:
+    input:
+        ancient(flow.proof),
+    output:
+        "build/items/{task}-{build}.json",
+    log:
+        "build/logs/items/{task}-{build}.log",
+    priority: 2_000_000
+    resources:
+        machine=1,
+    params:
+        catalog=flow.private,
+    message:
+        "Fetching the items of {wildcards.task}"
+    shell:
+        "paribus fetch items {wildcards.task}{params.catalog} > {log} 2>&1"

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from paribus.catalog import Catalog, QualityTask
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.quality.data import available, item_hash, items_hash, load_items, spread
+from paribus.quality.known import read_known
+from paribus.quality.rows import read_rows
 
 ROWS = [{"id": f"q{n}", "year": 2020 + n % 3, "problem": f"Café {n}?", "answer": n} for n in range(12)]
 
@@ -181,43 +183,6 @@ def test_without_any_source_the_reason_is_said(tmp_path: Path, no_local_data: No
     assert "PARIBUS_DATA is not set" in (available(task_of(), tmp_path) or "")
 
 
-def test_the_hub_needs_a_pinned_revision(tmp_path: Path, no_local_data: None) -> None:
-    with pytest.raises(UsageError, match="pins no revision"):
-        load_items(task_of(hub="somebody/items"), tmp_path)
-
-
-def test_an_unreachable_hub_is_one_clear_sentence(
-    tmp_path: Path, no_local_data: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import datasets
-
-    def unreachable(*_: object, **__: object) -> None:
-        raise ConnectionError("no route\nto host")
-
-    monkeypatch.setattr(datasets, "load_dataset", unreachable)
-    with pytest.raises(
-        EnvironmentFault, match=r"can't read somebody/items at 0123456789ab .*no route to host.*PARIBUS_DATA"
-    ):
-        load_items(task_of(hub="somebody/items", revision="0123456789abcdef"), tmp_path)
-
-
-def test_rows_of_the_hub_have_the_hash_of_the_same_local_rows(
-    tmp_path: Path, no_local_data: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import datasets
-
-    asked = {}
-
-    def rows(repository: str, config: str | None, *, revision: str, split: str) -> list[dict]:
-        asked.update(repository=repository, revision=revision, split=split)
-        return list(reversed(ROWS))
-
-    monkeypatch.setattr(datasets, "load_dataset", rows)
-    found = load_items(task_of(hub="somebody/items", revision="0123456789abcdef"), tmp_path)
-    assert (found.hash, found.source) == (items_hash(task_of(), ROWS), "hub")
-    assert asked == {"repository": "somebody/items", "revision": "0123456789abcdef", "split": "test"}
-
-
 def test_every_shipped_task_has_the_items_its_file_names(catalog: Catalog, no_local_data: None) -> None:
     shipped = [task for task in catalog.tasks.values() if task.data.file is not None]
     assert len(shipped) >= 4
@@ -237,6 +202,48 @@ def test_mmlu_pro_is_the_same_1400_questions_100_of_each_category(catalog: Catal
     assert {line.split()[0] for line in known if line and line[0] != "#"} == {
         str(i["question_id"]) for i in items.items
     }
+
+
+def test_a_question_outside_the_1400_is_no_part_of_the_task(
+    catalog: Catalog, local_data: Path, folder: Path, tmp_path: Path
+) -> None:
+    task = catalog.task("mmlu-pro")
+    every = list(read_rows(local_data / task.data.local[0]))
+    known = read_known(task, catalog.root).hashes
+    ours = [row for row in every if str(row["question_id"]) in known][:50]
+    foreign = next(row for row in every if str(row["question_id"]) not in known)
+    write(folder / task.data.local[1], ours)
+    assert load_items(task, catalog.root).part
+    write(folder / task.data.local[1], [*ours, foreign])
+    with pytest.raises(UsageError, match=f"'{foreign['question_id']}' is not the task's: the 1,400 items are known"):
+        load_items(task, catalog.root)
+
+
+def test_out_of_a_larger_set_the_listed_items_are_chosen(folder: Path, tmp_path: Path) -> None:
+    known = tmp_path / "tasks" / "quality" / "known.txt"
+    known.parent.mkdir(parents=True)
+    task = task_of(count=5, settings={"group": "year", "known_file": "known.txt", "known_whole": True})
+    known.write_text("".join(f"{row['id']} {item_hash(task, row)}\n" for row in ROWS[3:8]))
+    write(folder / "a.jsonl", ROWS)
+    whole = load_items(task, tmp_path)
+    assert ([row["id"] for row in whole.items], whole.part) == (["q3", "q4", "q5", "q6", "q7"], False)
+    write(folder / "a.jsonl", ROWS[4:7])
+    assert load_items(task, tmp_path).part
+    write(folder / "a.jsonl", ROWS[2:5])
+    with pytest.raises(UsageError, match="'q2' is not the task's: the 5 items are known"):
+        load_items(task, tmp_path)
+    write(folder / "a.jsonl", [ROWS[4] | {"answer": 999}, *ROWS[5:]])
+    with pytest.raises(UsageError, match="'q4' is not the task's: expected hash"):
+        load_items(task, tmp_path)
+
+
+def test_a_limit_is_no_part_and_a_part_stays_one_under_a_limit(folder: Path, tmp_path: Path) -> None:
+    write(folder / "a.jsonl", ROWS)
+    whole, some = load_items(task_of(), tmp_path), load_items(task_of(), tmp_path, 3)
+    assert (some.part, some.partial, some.whole) == (False, f"partial-{some.hash8}", whole.hash)
+    write(folder / "a.jsonl", ROWS[:7])
+    part = load_items(task_of(), tmp_path, 3)
+    assert (part.part, part.whole) == (True, items_hash(task_of(), ROWS[:7]))
 
 
 def test_the_local_aime_problems_are_a_part(catalog: Catalog, local_data: Path) -> None:

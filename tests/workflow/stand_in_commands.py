@@ -71,7 +71,7 @@ def main() -> None:
         write(Path(rest[rest.index("--out") + 1]), {})
     elif command == "fetch":
         needs = {need for job in plan["jobs"] for need in job["needs"]}
-        [marker] = [n for n in needs if ("weights" in n) == (rest[0] == "weights") and rest[1] in n]
+        [marker] = [n for n in needs if n.startswith(f"build/{rest[0].rstrip('s')}") and rest[1] in n]
         write(Path(marker), {})
     elif command == "build":
         write(Path("build/paribus.duckdb"), {})

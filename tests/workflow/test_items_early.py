@@ -89,7 +89,8 @@ def test_planning_refuses_wrong_items_with_one_sentence_and_2(small, data, tmp_p
     if command[0] != "paribus":
         code = (
             "from types import SimpleNamespace as N; from paribus.cli import _snakefile as s; "
-            f"s.show_steps = lambda *a: None; w = N(basedir={str(small)!r}, is_main_process=True, configfiles=[]); "
+            f"s.show_steps = lambda *a: None; n = N(config={{}}); "
+            f"w = N(basedir={str(small)!r}, is_main_process=True, configfiles=[], config_settings=n); "
             "s.open_workflow(w, {'hardware': 'small', 'scale': 'demo'}, None)"
         )
     (small / "results").mkdir(exist_ok=True)

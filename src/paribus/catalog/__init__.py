@@ -23,8 +23,8 @@ from paribus.catalog.prompts import Check, PromptLine, SetPrompt, prompts_hash, 
 from paribus.catalog.reading import read_yaml
 from paribus.catalog.resolve import resolve
 from paribus.catalog.sources import PromptSource
-from paribus.catalog.surroundings import Surroundings
-from paribus.catalog.tasks import KINDS, Effort, QualityTask, Scale, Scenario, TaskData
+from paribus.catalog.surroundings import Part, Surroundings
+from paribus.catalog.tasks import KINDS, Effort, HubSource, QualityTask, Scale, Scenario, TaskData
 
 __all__ = [
     "KINDS",
@@ -38,12 +38,14 @@ __all__ = [
     "EngineUse",
     "HardwareFile",
     "Hosted",
+    "HubSource",
     "Image",
     "Job",
     "ModelFile",
     "Needs",
     "Pair",
     "PairsFile",
+    "Part",
     "Plan",
     "PlannedMeasure",
     "PlannedRun",

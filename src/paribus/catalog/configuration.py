@@ -13,7 +13,7 @@ from paribus.catalog.load import Catalog
 from paribus.catalog.models import Spec
 from paribus.catalog.plan import Plan
 from paribus.catalog.reading import one_sentence
-from paribus.catalog.tasks import Scale
+from paribus.catalog.tasks import Budget, Scale
 from paribus.conditions import UsageError
 
 COMMITTED, NOT_COMMITTED = "results", "build/demo-results"
@@ -33,6 +33,7 @@ class Overrides(Spec):
     sampling: Literal["served", "greedy"] | None = None
     repeat: int | None = Field(default=None, ge=1, le=100)
     quality: bool | None = None
+    quality_budget: Budget | None = None
     catalog: str | None = None
     results: str | None = None
 
@@ -48,6 +49,7 @@ class Configuration(Spec):
     sampling: Literal["served", "greedy"]
     repeat: int
     quality: bool
+    quality_budget: Budget = "standard"
     results: str
     """Results folder relative to the repository's root."""
 
@@ -62,14 +64,19 @@ def read_overrides(config: Mapping[str, Any]) -> Overrides:
     unknown = sorted(set(config) - known - set(HardwareFile.model_fields))
     if unknown:
         raise UsageError(f"--config has no key {unknown[0]!r}; it has: {', '.join(sorted(known))}")
-    # An empty value reads like the default. (A profile's own `starts` may be null, and it comes back here.)
-    empty = sorted(key for key in known - {"starts"} if key in config and config[key] is None)
-    if empty:
-        raise UsageError(f"--config {empty[0]}= is empty: give a value, or leave it out for the default")
+    # A profile's own `starts` may be null, and it comes back here; what was typed is looked at by `refuse_empty`.
+    refuse_empty({key: value for key, value in config.items() if key in known - {"starts"}})
     try:
         return Overrides.model_validate({key: value for key, value in config.items() if key in known})
     except ValidationError as error:
         raise UsageError(f"--config {one_sentence(error)}") from error
+
+
+def refuse_empty(typed: Mapping[str, Any]) -> None:
+    """Refuse a setting that was given without a value: it would read like the default."""
+    empty = sorted(key for key, value in typed.items() if value is None or not str(value).strip())
+    if empty:
+        raise UsageError(f"--config {empty[0]}= is empty: give a value, or leave it out for the default")
 
 
 def open_catalog(root: Path, overrides: Overrides) -> Catalog:
@@ -102,6 +109,7 @@ def configure(catalog: Catalog, profile: HardwareFile, overrides: Overrides) -> 
         sampling=_first(overrides.sampling, profile.sampling),
         repeat=_first(overrides.repeat, profile.repeat),
         quality=_first(overrides.quality, profile.quality),
+        quality_budget=_first(overrides.quality_budget, "standard"),
         results=_results(catalog.root, overrides, scale),
     )
 

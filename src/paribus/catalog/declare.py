@@ -10,6 +10,7 @@ from paribus.catalog.configuration import Configuration
 from paribus.catalog.load import Catalog
 from paribus.catalog.models import Scalar, System
 from paribus.catalog.plan import PlannedMeasure
+from paribus.catalog.surroundings import Part
 from paribus.catalog.tasks import QualityTask, Scenario
 from paribus.conditions import RunPath, conditions_hash, hash12
 
@@ -89,24 +90,35 @@ def declare_scenario(catalog: Catalog, config: Configuration, scenario: Scenario
     return Wanted(scenario.scenario, measure_name(scenario.scenario, config), scenario.requests, launch, declared)
 
 
-def declare_task(catalog: Catalog, config: Configuration, task: QualityTask) -> Wanted:
-    """A quality task as a wanted measure. One start: a task's repeats are its own."""
+def declare_task(catalog: Catalog, config: Configuration, task: QualityTask, part: Part | None = None) -> Wanted:
+    """A quality task as a wanted measure. One start: a task's repeats are its own.
+
+    `part`: the data are only a part of the task; then its hash is in the measure's name, and nothing of it meets the
+    whole. A scale's limit of items is the scale's: it is in the name as such.
+    """
     scale = catalog.scale(config.scale)
-    repeats = _smaller(task.repeats, scale.quality_repeats) or 1
+    repeats = _smaller(task.repeats_of(config.quality_budget), scale.quality_repeats) or 1
     # A few items never fill the task's own concurrency: declared is what can be under way at once.
-    at_once = min(task.concurrency, (_smaller(task.data.count, scale.quality_items) or 1) * repeats)
+    count = part.count if part else task.data.count
+    at_once = min(task.concurrency, (_smaller(count, scale.quality_items) or 1) * repeats)
     declared = {
         **_common(catalog, config, 1),
         "task": task.task,
         "requests_at_once": at_once,
         "cap": _smaller(task.cap, scale.quality_cap),
         "repeats": repeats,
-        "items_hash": task.data.items_hash,
+        "items_hash": part.hash if part else task.data.items_hash,
         "scorer": task.scorer,
         "user_simulator": task.settings.get("user_simulator"),
     }
     launch: dict[str, Scalar] = {"prefix_caching": True} if task.settings.get("prefix_caching") else {}
-    return Wanted(task.task, measure_name(task.task, config), at_once, launch, declared)
+    name = measure_name(part_name(task.task, part.hash) if part else task.task, config)
+    return Wanted(task.task, name, at_once, launch, declared)
+
+
+def part_name(task: str, items_hash: str) -> str:
+    """`<task>.partial-<hash8>`: the name of a part of a task."""
+    return f"{task}.partial-{items_hash[:8]}"
 
 
 def _common(catalog: Catalog, config: Configuration, starts: int) -> dict[str, Any]:

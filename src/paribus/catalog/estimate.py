@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from paribus.catalog.envs import weights_marker
+from paribus.catalog.envs import items_marker, weights_marker
 from paribus.catalog.hardware import Speeds
 from paribus.catalog.load import Catalog
-from paribus.catalog.models import System
 from paribus.catalog.plan import Job, PlannedMeasure, Totals
 from paribus.catalog.tasks import Scale
 
@@ -24,10 +23,13 @@ SOAK = 1.5
 
 
 class Estimator:
-    """Seconds and bytes of planned work, from a profile's rough speeds and the prompts' lengths."""
+    """Seconds and bytes of planned work, from a profile's rough speeds and the prompts' lengths.
 
-    def __init__(self, catalog: Catalog, scale: Scale, speeds: Speeds) -> None:
-        self.catalog, self.scale, self.speeds = catalog, scale, speeds
+    `counts`: items of the tasks of which the data hold only a part.
+    """
+
+    def __init__(self, catalog: Catalog, scale: Scale, speeds: Speeds, counts: Mapping[str, int] | None = None) -> None:
+        self.catalog, self.scale, self.speeds, self.counts = catalog, scale, speeds, counts or {}
         self._prompts: dict[str, tuple[int, float]] = {}
 
     def job_seconds(self, kind: str, measures: Iterable[PlannedMeasure]) -> float:
@@ -68,7 +70,7 @@ class Estimator:
         return self.tokens(measure) / self.speeds.decode_16 + answers * QUALITY_PROMPT_TOKENS / self.speeds.prompt
 
     def _items(self, measure: PlannedMeasure) -> int:
-        count = self.catalog.task(measure.id).data.count
+        count = self.counts.get(measure.id, self.catalog.task(measure.id).data.count)
         return min(count, self.scale.quality_items or count)
 
     def _prompt_lengths(self, scenario: str) -> tuple[int, float]:
@@ -80,25 +82,53 @@ class Estimator:
         return self._prompts[scenario]
 
 
-def totals(root: Path, jobs: list[Job], estimator: Estimator, waiting_seconds: float) -> Totals:
+@dataclass(frozen=True)
+class Downloads:
+    """Bytes that are fetched from elsewhere, as far as they are known; `unknown` names what isn't."""
+
+    bytes: int
+    unknown: list[str]
+
+
+def totals(jobs: list[Job], estimator: Estimator, waiting_seconds: float) -> Totals:
     """What the jobs that aren't done will cost, and what waits for a race. The machine runs one job at a time."""
     open_jobs = [job for job in jobs if not job.done]
-    downloads = _downloads(root, {job.system: estimator.catalog.system(job.system) for job in open_jobs}.values())
+    downloads = _downloads(estimator.catalog, open_jobs)
     tokens = sum(estimator.tokens(measure) for job in open_jobs for measure in job.measures)
     return Totals(
         jobs=len(jobs),
         jobs_done=len(jobs) - len(open_jobs),
         hours=round((sum(job.seconds for job in open_jobs) + waiting_seconds) / 3600, 3),
-        download_gb=round(downloads / 1e9, 3),
-        disk_gb=round((2 * downloads + tokens * RAW_BYTES_A_TOKEN) / 1e9, 3),
+        download_gb=round(downloads.bytes / 1e9, 3),
+        disk_gb=round((2 * downloads.bytes + tokens * RAW_BYTES_A_TOKEN) / 1e9, 3),
+        unknown_sizes=downloads.unknown,
     )
 
 
-def _downloads(root: Path, systems: Iterable[System]) -> int:
-    """Bytes of the weights that aren't there yet, each counted once."""
-    missing = {
-        (system.name.model, system.name.precision): system.precision.weights.bytes
-        for system in systems
-        if not (root / weights_marker(system.name.model, system.name.precision)).exists()
+def _downloads(catalog: Catalog, jobs: list[Job]) -> Downloads:
+    """Weights and items that open jobs need and that aren't there yet, each counted once."""
+    known, unknown = 0, []
+    for name, size in {**_weights(catalog, jobs), **_items(catalog, jobs)}.items():
+        known += size or 0
+        unknown += [name] if size is None else []
+    return Downloads(known, unknown)
+
+
+def _weights(catalog: Catalog, jobs: list[Job]) -> dict[str, int | None]:
+    found: dict[str, int | None] = {}
+    for name in dict.fromkeys(job.system for job in jobs):
+        system = catalog.system(name)
+        marker = weights_marker(system.name.model, system.name.precision)
+        if not (catalog.root / marker).exists():
+            found[f"the weights of {system.name.model} in {system.name.precision}"] = system.precision.weights.bytes
+    return found
+
+
+def _items(catalog: Catalog, jobs: list[Job]) -> dict[str, int | None]:
+    needed = {need for job in jobs for need in job.needs if not (catalog.root / need).exists()}
+    return {
+        f"the items of {task.task} ({source.repository})": source.bytes
+        for task in catalog.tasks.values()
+        if items_marker(task) in needed
+        for source in task.data.hub
     }
-    return sum(missing.values())

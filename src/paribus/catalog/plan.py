@@ -43,7 +43,7 @@ class Job(Spec):
     engine: str
     done: bool
     needs: list[str]
-    """Files to build or fetch first (environment and weights markers); empty when the job is done."""
+    """Files to build or fetch first (markers of environment, weights, items); empty when the job is done."""
     priority: int
     seconds: float
     """Estimated duration."""
@@ -117,6 +117,8 @@ class Totals(Spec):
     hours: float
     download_gb: float
     disk_gb: float
+    unknown_sizes: list[str] = []
+    """What is fetched too, but nobody has said how large it is."""
 
 
 class Excluded(Spec):

@@ -5,23 +5,38 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import psutil
 
-from paribus.catalog.envs import lock_hash
+from paribus.catalog.envs import items_marker, lock_hash, program_hash
 from paribus.catalog.load import Catalog
 from paribus.catalog.tasks import QualityTask
 from paribus.conditions import UsageError
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """Facts from outside the catalog. `builds`: engine name to build id, for the engines that have one.
+class Part:
+    """What is known of items that are only a part of a task: their hash (64 hex digits) and how many there are."""
 
-    `data`: the folder of `PARIBUS_DATA`; `hub`: whether items may come from the hub; `memory_gb`: this machine's.
+    hash: str
+    count: int
+
+
+def _whole(_task: QualityTask) -> Part | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Facts from outside the catalog. `builds`: engine name (or `program:<name>`) to build id, where there is one.
+
+    `data`: the folder of `PARIBUS_DATA`; `hub`: whether items may come from the hub; `memory_gb`: this machine's;
+    `part_of`: the part of a task that lies below `PARIBUS_DATA`, None where it is whole (reading items is not the
+    catalog's business).
     """
 
     machine: str
@@ -30,12 +45,17 @@ class Surroundings:
     hub: bool = False
     sandbox: bool = False
     memory_gb: float | None = None
+    part_of: Callable[[QualityTask], Part | None] = _whole
 
     @classmethod
-    def observe(cls, catalog: Catalog, machine: str) -> Surroundings:
+    def observe(
+        cls, catalog: Catalog, machine: str, part_of: Callable[[QualityTask], Part | None] = _whole
+    ) -> Surroundings:
         """Look around: lock files of the catalog's engines, `PARIBUS_DATA`, the sandbox, the memory."""
         engines = {engine for model in catalog.models.values() for engine in model.engines}
         builds = {engine: lock_hash(catalog.root, engine) for engine in engines}
+        programs = {use.program for model in catalog.models.values() for use in model.engines.values() if use.program}
+        builds |= {f"program:{name}": program_hash(name) for name in programs}
         data = os.environ.get("PARIBUS_DATA", "").strip()
         if data and not Path(data).is_dir():
             raise UsageError(f"PARIBUS_DATA names {data}, and there is no such folder")
@@ -46,11 +66,16 @@ class Surroundings:
             hub=os.environ.get("HF_HUB_OFFLINE", "0") not in {"1", "true", "TRUE", "yes"},
             sandbox=sandbox_works(),
             memory_gb=psutil.virtual_memory().total / 2**30,
+            part_of=part_of,
         )
 
     def has_data(self, task: QualityTask) -> bool:
         """Whether items of the task lie below `PARIBUS_DATA` (any of the files that it names)."""
         return self.data is not None and any((self.data / name).exists() for name in task.data.local)
+
+    def fetched_marker(self, task: QualityTask) -> str | None:
+        """The marker of a task's items where they come from the hub; None where they are shipped or lie below data."""
+        return None if task.data.file is not None or self.has_data(task) else items_marker(task)
 
 
 @cache

@@ -6,7 +6,8 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from paribus.catalog.models import Sha256, SlugName, Spec
+from paribus.catalog.models import Scalar, Sha256, SlugName, Spec
+from paribus.catalog.sources import UNPINNED, Commit, Repository
 
 Length = Literal["short", "long"]
 Kind = Literal["chat", "code", "maths", "json", "long-input", "infill", "tools"]
@@ -51,6 +52,10 @@ class Scale(Spec):
         """Bound on the requests of a scenario with several at once; None: as many as its window takes."""
         return (self.race_requests_16 if scenario.race else None) or self.requests_16
 
+    def kinds_of(self, scenario: Scenario) -> list[Kind]:
+        """Kinds of text that a scenario is run on; empty: all of them."""
+        return (self.race_kinds if scenario.race else []) or self.kinds
+
 
 class Scenario(Spec):
     """One speed scenario: `tasks/speed/<id>.yaml`."""
@@ -74,6 +79,38 @@ class Scenario(Spec):
     """Its prompts are a public set that is not ours: it is planned only when it is named."""
 
 
+class HubSource(Spec):
+    """Files of one data set on the hub that hold a task's items, or a part of them (one year of several).
+
+    `files` and `examples` (worked examples that stand in the prompts) name Parquet or JSON lines files, each with its
+    sha256 where that is known. Rows that lack what the task needs get it here: `add` (fields that are the same for
+    all), `integers` (our field: theirs, a whole number in figures or in a box), `id_prefix` (before the rows' own ids).
+    """
+
+    repository: Repository
+    revision: Commit = UNPINNED
+    files: dict[str, Sha256 | None] = Field(min_length=1)
+    examples: dict[str, Sha256 | None] = {}
+    bytes: int | None = Field(default=None, ge=0)
+    """Size of all files together; null: not known."""
+    bytes_source: str = ""
+    """Where `bytes` is from."""
+    id_prefix: str = ""
+    add: dict[str, Scalar] = {}
+    integers: dict[str, str] = {}
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the revision is a commit: without one it is resolved when the files are fetched, and recorded."""
+        return self.revision != UNPINNED
+
+    @model_validator(mode="after")
+    def _sourced(self) -> HubSource:
+        if (self.bytes is None) == bool(self.bytes_source):
+            raise ValueError("bytes and bytes_source go together")
+        return self
+
+
 class TaskData(Spec):
     """Where a task's items come from: shipped (`file` below `tasks/quality/`), `PARIBUS_DATA`, or the hub.
 
@@ -83,8 +120,8 @@ class TaskData(Spec):
     file: str | None = None
     local: list[str] = []
     """File names looked for below `PARIBUS_DATA`."""
-    hub: str | None = None
-    revision: str | None = None
+    hub: list[HubSource] = []
+    """Where the hub has them: all of these together are the task."""
     id_field: str = "id"
     fields: list[str] = Field(min_length=1)
     items_hash: Sha256 | None = None
@@ -99,6 +136,10 @@ class Effort(Spec):
     cap: int
 
 
+Budget = Literal["standard", "full"]
+"""How often each question is asked: `standard`, what a card manages in a day (the default), or `full` (PROTOCOL 6)."""
+
+
 class QualityTask(Spec):
     """One quality evaluation: `tasks/quality/<id>.yaml`."""
 
@@ -108,6 +149,9 @@ class QualityTask(Spec):
     version: str
     data: TaskData
     repeats: int = Field(ge=1)
+    """Repeats of the `full` budget."""
+    standard_repeats: int | None = Field(default=None, ge=1)
+    """Repeats of the `standard` budget (null: as many as `full`)."""
     cap: int | None = None
     """Token cap; null: the model card's."""
     concurrency: int = Field(default=16, ge=1)
@@ -117,19 +161,25 @@ class QualityTask(Spec):
     settings: dict[str, Any] = {}
     unsupported: str | None = None
     """Reason why this task is in the catalog but can't run yet."""
+    on_request: bool = False
+    """Planned only when it is named: `*` leaves it out."""
 
     @model_validator(mode="after")
     def _one_source(self) -> QualityTask:
-        if self.data.file is None and not self.data.local and self.data.hub is None:
+        if self.data.file is None and not self.data.local and not self.data.hub:
             raise ValueError("data needs a file, local names or a hub repository")
         return self
 
-    def effort(self, scale: Scale | None, model_cap: int) -> Effort:
-        """What a scale leaves of this task; the cap never exceeds the model card's."""
+    def repeats_of(self, budget: Budget) -> int:
+        """Repeats of each item within a budget."""
+        return self.repeats if budget == "full" or self.standard_repeats is None else self.standard_repeats
+
+    def effort(self, scale: Scale | None, model_cap: int, budget: Budget = "standard") -> Effort:
+        """What a scale and a budget leave of this task; the cap never exceeds the model card's."""
         scaled = (scale.quality_items, scale.quality_repeats, scale.quality_cap) if scale else (None, None, None)
         items, repeats, cap = scaled
         return Effort(
             items=items if items is not None and items < self.data.count else None,
-            repeats=repeats or self.repeats,
+            repeats=min(self.repeats_of(budget), repeats or self.repeats),
             cap=min(x for x in (cap, self.cap, model_cap) if x is not None),
         )

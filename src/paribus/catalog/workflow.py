@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from io import TextIOWrapper
@@ -78,7 +79,7 @@ class Workflow:
     @property
     def constraints(self) -> dict[str, str]:
         """What each wildcard may be."""
-        slugs = dict.fromkeys(("hardware", "machine", "measure", "model", "precision", "engine"), SLUG)
+        slugs = dict.fromkeys(("hardware", "machine", "measure", "model", "precision", "engine", "task"), SLUG)
         return {**slugs, "system": SYSTEM, "conditions": CONDITIONS, "start": "[1-9][0-9]*", "build": "[0-9a-f]{12}"}
 
     def measures(self, *kinds: str) -> str:
@@ -91,6 +92,11 @@ class Workflow:
     def proof(self) -> str:
         """The file that says that this machine is what the profile says."""
         return f"build/machine/{self.plan.hardware}.json"
+
+    @property
+    def private(self) -> str:
+        """The option that names the private catalog, with a blank before it; nothing where there is none."""
+        return f" --catalog {shlex.quote(self.plan.catalog)}" if self.plan.catalog else ""
 
     # Functions of wildcards.
 

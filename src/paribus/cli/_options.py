@@ -10,7 +10,8 @@ import click
 import yaml
 
 from paribus.catalog import Plan, Surroundings, resolve
-from paribus.catalog.configuration import open_catalog, read_overrides
+from paribus.catalog.configuration import open_catalog, read_overrides, refuse_empty
+from paribus.cli._items import LocalItems
 from paribus.conditions import UsageError
 from paribus.machine import machine_label
 
@@ -46,10 +47,12 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
             read[key] = yaml.safe_load(value)
         except yaml.YAMLError:
             read[key] = value  # `*` alone is no YAML; it is a glob
+    refuse_empty(read)
     return read
 
 
 def resolve_here(root: Path, profile: str, settings: dict[str, Any]) -> Plan:
     """The plan of a profile on this machine."""
     catalog = open_catalog(root, read_overrides(settings))
-    return resolve(root, profile, settings, Surroundings.observe(catalog, machine_label(root)))
+    around = Surroundings.observe(catalog, machine_label(root), LocalItems(catalog).part_of)
+    return resolve(root, profile, settings, around)

@@ -69,5 +69,7 @@ def announcement(plan: Plan) -> str:
         head += f"all {totals.jobs} server starts are measured"
     lines = [head]
     lines += [f"  waits for a race: {text}" for text in plan.waiting]
+    if to_do and totals.unknown_sizes:
+        lines.append(f"  size not known, not counted: {', '.join(totals.unknown_sizes)}")
     lines += [f"  left out: {item.name}: {item.reason}" for item in plan.excluded]
     return "\n".join(lines)

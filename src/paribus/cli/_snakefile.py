@@ -13,9 +13,9 @@ from typing import Any, ParamSpec, TypeVar
 from snakemake.logging import logger
 
 from paribus.catalog import Plan, Surroundings, resolve
-from paribus.catalog.configuration import open_catalog, read_overrides
+from paribus.catalog.configuration import open_catalog, read_overrides, refuse_empty
 from paribus.catalog.workflow import PLAN_FILE, Workflow, check_profile
-from paribus.cli._items import check_items
+from paribus.cli._items import LocalItems
 from paribus.cli._planning import announcement, read_plan, write_plan
 from paribus.cli._progress import show_steps
 from paribus.conditions import ParibusError, UsageError
@@ -57,19 +57,21 @@ def open_workflow(workflow: Any, config: dict[str, Any], checkpoints: Any) -> Wo
         return Workflow(root, plan, lambda: plan, write_plan, checkpoints)
     os.environ["PARIBUS_WORKFLOW_PID"] = str(os.getpid())
     show_steps(workflow, logger)
+    refuse_empty(workflow.config_settings.config)
     overrides = read_overrides(config)
     catalog = open_catalog(root, overrides)
     hardware = check_profile(root, catalog.extra, config, [Path(str(file)) for file in workflow.configfiles])
-    around = Surroundings.observe(catalog, machine_label(root))
+    local = LocalItems(catalog)
+    around = Surroundings.observe(catalog, machine_label(root), local.part_of)
 
     @_plainly
     def again() -> Plan:
         return resolve(root, hardware, config, around)
 
     plan = again()
-    check_items(catalog, plan)
+    local.check(plan)
     card = catalog.hardware(hardware).card
-    flow = Workflow(root, plan, again, write_plan, checkpoints, 0 if card.kind == "cpu" else card.count)
+    flow = Workflow(root, plan, again, write_plan, checkpoints, 0 if card.kind in ("cpu", "hosted") else card.count)
     print(announcement(flow.plan), file=sys.stderr)
     return flow
 

@@ -1,4 +1,4 @@
-"""`paribus fetch`: engines' environments and models' weights, before anything is measured."""
+"""`paribus fetch`: environments, weights, items and prompts, before anything is measured."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CATALOG = click.option(
 
 @click.group()
 def command() -> None:
-    """Fetch weights or public prompts, or build an engine's environment. Done once; what is there is left alone.
+    """Fetch weights, items or public prompts, or build an engine's environment. Done once; what is there is left alone.
 
     Every file is checked against the hash that the repository names. With PARIBUS_OFFLINE=1 nothing is downloaded.
 
@@ -41,6 +41,7 @@ def command() -> None:
     Examples:
       paribus fetch env llamacpp
       paribus fetch weights smollm2-135m--q4-1
+      paribus fetch items mmlu-pro
       paribus fetch prompts spec-bench
     """
 
@@ -66,6 +67,23 @@ def weights(weights: str, root: Path, extra: Path | None) -> None:
 
     with watch_parent():
         print(fetch_weights(root.resolve(), Catalog(root.resolve(), extra), weights, _tell).relative_to(root.resolve()))
+
+
+@command.command("items")
+@click.argument("task", metavar="TASK")
+@_ROOT
+@_CATALOG
+def items(task: str, root: Path, extra: Path | None) -> None:
+    """Fetch the items of a quality task from the hub into build/items/; measuring and scoring then read them there.
+
+    Only for tasks whose items the hub has: those below PARIBUS_DATA are read where they lie. The commit and the hash
+    of what was fetched stand in the marker that is printed.
+    """
+    from paribus.quality.fetch import fetch_items
+
+    found = Catalog(root.resolve(), extra).task(task)
+    with watch_parent():
+        print(fetch_items(root.resolve(), found, _tell).relative_to(root.resolve()))
 
 
 @command.command("prompts")

@@ -1,28 +1,35 @@
-"""Items of a quality task: shipped with Paribus, from `PARIBUS_DATA`, or from the hub at a pinned revision.
+"""Items of a quality task: shipped with Paribus, from `PARIBUS_DATA`, or fetched from the hub beforehand.
 
-The hash is of canonical items, not of files: the fields that the task names, text in NFC, items sorted by id, as
-RFC 8785 JSON. Worked examples that stand in the prompts are hashed with the items.
+Nothing here uses the network: what comes from the hub was put below `build/items/` by `paribus fetch items`.
 """
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import json
 import os
-import unicodedata
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from paribus.catalog import QualityTask
-from paribus.conditions import EnvironmentFault, UsageError, canonical, inside
-from paribus.quality.hub import hub_rows
+from paribus.conditions import EnvironmentFault, ParibusError, UsageError, inside
+from paribus.quality.canonical import (
+    Item,
+    check_values,
+    in_order,
+    item_hash,
+    item_id,
+    items_hash,
+    lot,
+    spread,
+)
+from paribus.quality.canonical import canonical_item as _canonical_item
+from paribus.quality.fetched import how_to_fetch, marker_path, read_fetched
+from paribus.quality.known import Known, check_known, read_known
+from paribus.quality.rows import read_object, read_rows
+from paribus.quality.tau2_package import package_rows
 
-Item = dict[str, Any]
-Source = Literal["shipped", "local", "hub"]
+Source = Literal["shipped", "local", "package", "hub"]
 
 DATA_VARIABLE = "PARIBUS_DATA"
 
@@ -43,134 +50,141 @@ class Items:
     source: Source
     whole: str
     """Hash of all items that the source has; differs from `hash` where a limit took some of them."""
+    part: bool
+    """Whether the source itself has only a part of the task."""
+    origin: str
+    """Where they came from: `shipped`, `PARIBUS_DATA`, or data sets of the hub with their commits."""
 
     @property
     def hash8(self) -> str:
         """First 8 hex digits of the hash, as names carry them."""
         return self.hash[:8]
 
+    def limited(self, task: QualityTask, limit: int | None) -> Items:
+        """An even share of each group, the same items on every machine."""
+        if limit is None or limit >= len(self.items):
+            return self
+        chosen = spread(self.items, limit, task.data.id_field, task.settings.get("group"))
+        found = items_hash(task, chosen, self.examples)
+        return Items(
+            self.task, tuple(chosen), self.examples, found, f"partial-{found[:8]}", self.source, self.whole, self.part,
+            self.origin,
+        )  # fmt: skip
+
 
 def load_items(task: QualityTask, root: Path, limit: int | None = None) -> Items:
-    """The items of a task; `limit` takes an even share of each group, the same items on every machine.
+    """The items of a task that are at hand; `limit` takes an even share of each group.
 
-    Raises `UsageError` for wrong items (with the expected and the found hash) and `EnvironmentFault` where no source
-    can be reached.
+    Raises `UsageError` for wrong items (with the expected and the found hash) and `EnvironmentFault` where there are
+    none.
     """
-    rows, source = _rows(task, root)
-    items = _select(task, _unique(task, rows))
-    examples = _examples(task, root, source)
-    _check_values(task, items, examples)
-    found = whole = items_hash(task, items, examples)
-    partial = _compare(task, root, items, whole)
-    if limit is not None and limit < len(items):
-        items = spread(items, limit, task.data.id_field, task.settings.get("group"))
-        found, partial = items_hash(task, items, examples), True
-    name = f"partial-{found[:8]}" if partial else None
-    return Items(task.task, tuple(items), tuple(examples), found, name, source, whole)
+    for items in _at_hand(task, root):
+        return items.limited(task, limit)
+    raise EnvironmentFault(f"no items for {task.task}: {available(task, root)}")
 
 
 def load_planned(task: QualityTask, root: Path, limit: int | None, expected: str | None) -> Items:
-    """`load_items` for a plan that names the hash of the items. Raises `UsageError` where they are others."""
-    items = load_items(task, root, limit)
-    if expected is not None and expected not in (items.hash, items.whole):
-        raise UsageError(
-            f"{task.task}: these are not the items of the plan: expected hash {expected}, found {items.whole}"
-        )
-    return items
+    """`load_items` for a plan that may name the hash of all items. Raises `UsageError` where they are others."""
+    if expected is None:
+        return load_items(task, root, limit)
+    sources = list(_at_hand(task, root))
+    for items in sources:
+        if expected == items.whole:
+            return items.limited(task, limit)
+    raise _others(task, root, "of the plan", expected, [items.whole for items in sources])
+
+
+def load_asked(task: QualityTask, root: Path, limit: int | None, expected: str) -> Items:
+    """The items that were asked, by the hash of just those (after the limit). Raises `UsageError` for others."""
+    sources = [items.limited(task, limit) for items in _at_hand(task, root)]
+    for items in sources:
+        if expected == items.hash:
+            return items
+    raise _others(task, root, "that were asked", expected, [items.hash for items in sources])
+
+
+def _others(task: QualityTask, root: Path, whose: str, expected: str, found: list[str]) -> ParibusError:
+    if not found:
+        return EnvironmentFault(f"no items for {task.task}: {available(task, root)}")
+    return UsageError(f"{task.task}: these are not the items {whose}: expected hash {expected}, found {found[0]}")
 
 
 def available(task: QualityTask, root: Path) -> str | None:
-    """Why a task's items can't be had without the network, or null when they can. Reads no items."""
+    """Why a task's items aren't at hand, or null when they are. Reads no items."""
     if task.data.file is not None:
         path = inside(root / "tasks" / "quality", task.data.file)
         return None if path.is_file() else f"there is no file {path}"
-    if local_files(task):
+    if local_files(task) or marker_path(root, task).is_file():
         return None
     where = f"{DATA_VARIABLE} has none of {', '.join(task.data.local)}" if task.data.local else "nothing is shipped"
-    if os.environ.get(DATA_VARIABLE) is None and task.data.local:
+    if data_folder() is None and task.data.local:
         where = f"{DATA_VARIABLE} is not set"
-    if task.data.hub is not None:
-        return f"{where}; the items would come from the hub ({task.data.hub})"
+    if task.data.hub:
+        names = ", ".join(source.repository for source in task.data.hub)
+        return f"{where}, and those of the hub ({names}) are not here yet: {how_to_fetch(task)}"
     return f"{where}, and the task names no hub repository"
 
 
-def items_hash(task: QualityTask, items: Sequence[Item], examples: Sequence[Item] = ()) -> str:
-    """64 hex digits over the canonical items, and the examples where there are any."""
-    rows = [_canonical_item(task, item) for item in _sorted(items, task.data.id_field)]
-    if not examples:
-        return hashlib.sha256(canonical(rows)).hexdigest()
-    shown = [_nfc(example) for example in _sorted(examples, task.data.id_field)]
-    return hashlib.sha256(canonical({"examples": shown, "items": rows})).hexdigest()
-
-
-def item_hash(task: QualityTask, item: Item) -> str:
-    """12 hex digits of one item, as the list of known items (`settings.known_file`) carries them."""
-    return hashlib.sha256(canonical(_canonical_item(task, item))).hexdigest()[:12]
-
-
-def item_id(task: QualityTask, item: Item) -> str:
-    """An item's id as text."""
-    return str(item[task.data.id_field])
-
-
-def spread(items: Sequence[Item], limit: int, id_field: str, group: str | None) -> list[Item]:
-    """`limit` items, one of each group in turn, in the order of a hash of their ids (so the order of files is moot)."""
-    groups: dict[str, list[Item]] = {}
-    for item in sorted(items, key=lambda row: _lot(str(row[id_field]))):
-        groups.setdefault(str(item.get(group)) if group else "", []).append(item)
-    chosen: list[Item] = []
-    turn = 0
-    while len(chosen) < min(limit, len(items)):
-        for name in sorted(groups):
-            if turn < len(groups[name]) and len(chosen) < limit:
-                chosen.append(groups[name][turn])
-        turn += 1
-    return _sorted(chosen, id_field)
-
-
-def _lot(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _sorted(items: Iterable[Item], id_field: str) -> list[Item]:
-    return sorted(items, key=lambda item: str(item.get(id_field)))
-
-
-def _nfc(value: Any) -> Any:
-    if isinstance(value, str):
-        return unicodedata.normalize("NFC", value)
-    if isinstance(value, list):
-        return [_nfc(part) for part in value]
-    if isinstance(value, dict):
-        return {unicodedata.normalize("NFC", str(key)): _nfc(part) for key, part in value.items()}
-    return value
-
-
-def _canonical_item(task: QualityTask, item: Item) -> Item:
-    return {name: _nfc(item.get(name)) for name in task.data.fields}
-
-
-def _rows(task: QualityTask, root: Path) -> tuple[list[Item], Source]:
+def _at_hand(task: QualityTask, root: Path) -> Iterator[Items]:
+    """All items of each source that is at hand, the one that is meant first."""
     if task.data.file is not None:
-        return list(read_rows(inside(root / "tasks" / "quality", task.data.file))), "shipped"
-    files = local_files(task)
-    if files:
-        return [row for path in files for row in _filled(path, list(_tagged(task, path)))], "local"
-    if task.data.hub is None:
-        raise EnvironmentFault(f"no items for {task.task}: {available(task, root)}")
-    return hub_rows(task), "hub"
+        yield _checked(task, root, list(read_rows(inside(root / "tasks" / "quality", task.data.file))), "shipped")
+        return
+    if files := local_files(task):
+        yield _checked(task, root, [row for path in files for row in _filled(path, list(_tagged(task, path)))], "local")
+    if task.settings.get("environment") and (rows := package_rows(task, root)) is not None:
+        yield _checked(task, root, rows, "package")
+    if (fetched := read_fetched(root, task)) is not None:
+        yield Items(
+            task=task.task,
+            items=tuple(fetched.items),
+            examples=tuple(fetched.examples),
+            hash=fetched.hash,
+            partial=None,
+            source="hub",
+            whole=fetched.hash,
+            part=False,
+            origin=fetched.origin,
+        )
+
+
+def _checked(task: QualityTask, root: Path, rows: list[Item], source: Literal["shipped", "local", "package"]) -> Items:
+    """Items out of a source's rows. Raises `UsageError` when they are not the task's."""
+    known = read_known(task, root)
+    items = select(task, known, unique(task, rows))
+    examples = _other_examples(task, root) or _local_examples(task)
+    check_values(task, items, examples)
+    whole = items_hash(task, items, examples)
+    check_known(task, known, items)
+    part = _compare(task, items, whole)
+    return Items(
+        task=task.task,
+        items=tuple(items),
+        examples=tuple(examples),
+        hash=whole,
+        partial=f"partial-{whole[:8]}" if part else None,
+        source=source,
+        whole=whole,
+        part=part,
+        origin=DATA_VARIABLE if source == "local" else source,
+    )
+
+
+def data_folder() -> Path | None:
+    """The folder that `PARIBUS_DATA` names; None where it isn't set. Raises `UsageError` when there is none."""
+    folder = os.environ.get(DATA_VARIABLE, "").strip()
+    if not folder:
+        return None
+    if not Path(folder).is_dir():
+        raise UsageError(f"{DATA_VARIABLE} is set to {folder}, which is not a folder")
+    return Path(folder)
 
 
 def local_files(task: QualityTask) -> list[Path]:
     """The files below `PARIBUS_DATA` that hold a task's items; none for a shipped task, or where it isn't set."""
-    if task.data.file is not None:
+    base = data_folder() if task.data.file is None else None
+    if base is None:
         return []
-    folder = os.environ.get(DATA_VARIABLE)
-    if not folder:
-        return []
-    base = Path(folder)
-    if not base.is_dir():
-        raise UsageError(f"{DATA_VARIABLE} is set to {folder}, which is not a folder")
     return [path for path in (inside(base, name) for name in task.data.local) if path.is_file()]
 
 
@@ -190,41 +204,8 @@ def _tagged(task: QualityTask, path: Path) -> Iterator[Item]:
             yield row
 
 
-def read_rows(path: Path) -> Iterator[Item]:
-    """Rows of a JSON lines file (`.gz` too) or of a `.json` file that holds a list. Errors name file and line."""
-    try:
-        opened: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
-        with opened(path, "rt", encoding="utf-8", newline="\n") as file:
-            if path.suffix == ".json":
-                rows = json.load(file)
-                if not isinstance(rows, list):
-                    raise UsageError(f"{path} must hold a list of items")
-                yield from (_row(path, number, row) for number, row in enumerate(rows, 1))
-                return
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield _row(path, number, json.loads(line))
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no file {path}") from error
-    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-        raise UsageError(f"can't read the items of {path}: {error}") from error
-
-
-def _read_object(path: Path) -> Item:
-    try:
-        return _row(path, 1, json.loads(path.read_bytes()))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"can't read {path}: {error}") from error
-
-
-def _row(path: Path, number: int, row: Any) -> Item:
-    if not isinstance(row, dict):
-        raise UsageError(f"{path}, item {number}: an item must be an object")
-    return row
-
-
-def _unique(task: QualityTask, rows: list[Item]) -> list[Item]:
-    """Every item once. Files may overlap; the same id with other content is refused."""
+def unique(task: QualityTask, rows: Sequence[Item]) -> list[Item]:
+    """Every item once, by id. Files may overlap; the same id with other content is refused."""
     found: dict[str, Item] = {}
     for row in rows:
         missing = [name for name in [task.data.id_field, *task.data.fields] if name not in row]
@@ -239,58 +220,58 @@ def _unique(task: QualityTask, rows: list[Item]) -> list[Item]:
         found.setdefault(key, row)
     if not found:
         raise UsageError(f"{task.task}: there are no items")
-    return _sorted(found.values(), task.data.id_field)
+    return in_order(found.values(), task.data.id_field)
 
 
-def _select(task: QualityTask, items: list[Item]) -> list[Item]:
-    """The task's own choice out of a larger set: a window of contest dates, a number of each category."""
+def in_window(task: QualityTask, item: Item) -> bool:
+    """Whether an item's contest date lies in the task's window; true where the task has none."""
     window = task.settings.get("window")
-    if window and len(items) > task.data.count:
-        first, last = (str(day) for day in window)
-        items = [item for item in items if first <= str(item.get("contest_date", ""))[:10] <= last]
+    if not window:
+        return True
+    first, last = (str(day) for day in window)
+    return first <= str(item.get("contest_date", ""))[:10] <= last
+
+
+def select(task: QualityTask, known: Known, items: list[Item]) -> list[Item]:
+    """The task's own choice out of a larger set: a window of contest dates, the listed items, a number of each kind."""
+    if len(items) > task.data.count:
+        items = [item for item in items if in_window(task, item)]
+    if known.whole and len(items) > task.data.count:
+        items = [item for item in items if item_id(task, item) in known.hashes]
     each = task.settings.get("sample_per_category")
     group = task.settings.get("group")
     if each and group and len(items) > task.data.count:
         seed = task.settings.get("sample_seed", 0)
         chosen: dict[str, list[Item]] = {}
-        for item in sorted(items, key=lambda row: _lot(f"{seed}:{item_id(task, row)}")):
+        for item in sorted(items, key=lambda row: lot(f"{seed}:{item_id(task, row)}")):
             members = chosen.setdefault(str(item.get(group)), [])
             if len(members) < each:
                 members.append(item)
-        items = _sorted((item for members in chosen.values() for item in members), task.data.id_field)
+        items = in_order((item for members in chosen.values() for item in members), task.data.id_field)
     return items
 
 
-def _examples(task: QualityTask, root: Path, source: Source) -> list[Item]:
-    """What else the prompts are made of: worked examples (shipped, local, the hub's own split), a dialogue's domain."""
+def _other_examples(task: QualityTask, root: Path) -> list[Item]:
+    """What is shipped beside the items: worked examples, a dialogue's domain."""
     settings = task.settings
     if settings.get("domain_file"):
-        return [_read_object(inside(root / "tasks" / "quality", str(settings["domain_file"])))]
+        return [read_object(inside(root / "tasks" / "quality", str(settings["domain_file"])))]
     if settings.get("examples_file"):
         return list(read_rows(inside(root / "tasks" / "quality", str(settings["examples_file"]))))
-    if source == "hub" and settings.get("examples_split"):
-        return hub_rows(task, split=str(settings["examples_split"]))
-    names = settings.get("examples_local") or []
-    base = os.environ.get(DATA_VARIABLE)
-    paths = [inside(Path(base), str(name)) for name in names] if base else []
+    return []
+
+
+def _local_examples(task: QualityTask) -> list[Item]:
+    """Worked examples from below `PARIBUS_DATA`."""
+    base = data_folder()
+    names = task.settings.get("examples_local") or []
+    paths = [inside(base, str(name)) for name in names] if base else []
     return [row for path in paths if path.is_file() for row in read_rows(path)]
 
 
-def _check_values(task: QualityTask, items: list[Item], examples: list[Item]) -> None:
-    """Raise `UsageError` for a value that has no canonical JSON: 1e400, half a surrogate pair, a huge integer."""
-    hashed = [(item, _canonical_item(task, item)) for item in items] + [(each, _nfc(each)) for each in examples]
-    for item, value in hashed:
-        try:
-            canonical(value)
-        except (ValueError, RecursionError) as error:
-            key = ascii(item.get(task.data.id_field, "?"))
-            raise UsageError(f"{task.task}: the item {key} has a value that can't be hashed: {error}") from error
-
-
-def _compare(task: QualityTask, root: Path, items: list[Item], found: str) -> bool:
+def _compare(task: QualityTask, items: list[Item], found: str) -> bool:
     """Whether these items are only a part of the task. Raises `UsageError` when they are not the task's items."""
     expected, count = task.data.items_hash, task.data.count
-    _check_known(task, root, items)
     if found == expected or (expected is None and len(items) == count):
         return False
     if len(items) >= count:
@@ -302,31 +283,21 @@ def _compare(task: QualityTask, root: Path, items: list[Item], found: str) -> bo
     return True
 
 
-def _check_known(task: QualityTask, root: Path, items: list[Item]) -> None:
-    """Each item whose hash is known must have it: a changed question in a subset is found too.
-
-    `settings.known_whole` names the groups of which every item is known: an unknown id in one of them is refused.
-    """
-    name = task.settings.get("known_file")
-    if name is None:
-        return
-    path = inside(root / "tasks" / "quality", str(name))
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UsageError(f"can't read {path}: {error}") from error
-    known = dict(line.split() for line in lines if line.strip() and not line.startswith("#"))
-    whole = {str(group) for group in task.settings.get("known_whole", [])}
-    group = task.settings.get("group")
-    for item in items:
-        expected, found = known.get(item_id(task, item)), item_hash(task, item)
-        if expected is None and group and str(item.get(group)) in whole:
-            raise UsageError(
-                f"{task.task}: the item {item_id(task, item)!r} is not the task's: all items of {group} "
-                f"{item[group]} are known, and none has this id (found hash {found})"
-            )
-        if expected is not None and expected != found:
-            raise UsageError(
-                f"{task.task}: the item {item_id(task, item)!r} is not the task's: expected hash {expected}, "
-                f"found {found}"
-            )
+__all__ = [
+    "DATA_VARIABLE",
+    "Item",
+    "Items",
+    "available",
+    "data_folder",
+    "in_window",
+    "item_hash",
+    "item_id",
+    "items_hash",
+    "load_asked",
+    "load_items",
+    "load_planned",
+    "local_files",
+    "select",
+    "spread",
+    "unique",
+]

@@ -1,48 +1,95 @@
-"""Rows of a task from the hub, at the revision that the task pins. Nothing else in Paribus downloads items."""
+"""Rows of a task from the hub: files of a data set at a commit. Nothing else in Paribus downloads items."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from paribus.catalog import QualityTask
-from paribus.conditions import EnvironmentFault, UsageError
+from paribus.catalog import HubSource
+from paribus.conditions import EnvironmentFault, UsageError, sha256_file
+from paribus.engines.install import OFFLINE, offline
+from paribus.quality.rows import parquet_rows, read_rows
+
+Item = dict[str, Any]
+_INTEGER = re.compile(r"(?:\\boxed\{)?\s*(\d{1,9})\s*\}?")
+_WITHOUT = "or set PARIBUS_DATA to a folder that holds the items"
 
 
-def hub_rows(task: QualityTask, split: str | None = None) -> list[dict[str, Any]]:
-    """All rows of one split (the task's `split` setting, else `test`) as plain JSON values.
+def resolve(source: HubSource, task: str) -> str:
+    """The commit that a source's rows are read at: the pinned one, else the one the hub has now.
 
-    Raises `UsageError` when the task pins no revision, `EnvironmentFault` when the hub can't be reached and the rows
-    are not in the local cache.
+    Raises `EnvironmentFault` where the hub can't be asked.
     """
-    repository, revision = task.data.hub, task.data.revision
-    if repository is None or revision is None:
-        raise UsageError(f"{task.task}: its items can't come from the hub, the task's file pins no revision")
-    split = split or str(task.settings.get("split", "test"))
+    if source.pinned:
+        return source.revision
+    said = _asked(source, task, lambda hub: hub.HfApi().dataset_info(source.repository).sha)
+    if not re.fullmatch("[0-9a-f]{40}", str(said)):
+        raise EnvironmentFault(f"{task}: the hub names no commit of {source.repository}")
+    return str(said)
+
+
+def rows_at(
+    source: HubSource, commit: str, files: Mapping[str, str | None], id_field: str, task: str
+) -> Iterator[Item]:
+    """Rows of some of a source's files at a commit, with what the source says they lack.
+
+    Each file is checked against its sha256 where that is known. Raises `EnvironmentFault` where the hub can't be
+    reached or a file is another one, `UsageError` for rows of another form.
+    """
+    for name, expected in files.items():
+        path = Path(
+            _asked(
+                source,
+                task,
+                lambda hub, name=name: hub.hf_hub_download(
+                    source.repository, name, revision=commit, repo_type="dataset"
+                ),
+            )
+        )
+        if expected is not None and (found := sha256_file(path)) != expected:
+            raise EnvironmentFault(
+                f"{task}: {source.repository}/{name} at {commit[:12]} is not the file that the task names: "
+                f"sha256 expected {expected}, found {found}"
+            )
+        rows = parquet_rows(path) if name.endswith(".parquet") else read_rows(path)
+        for number, row in enumerate(rows, 1):
+            yield completed(source, row, id_field, f"{task}: {source.repository}/{name}, row {number}")
+
+
+def completed(source: HubSource, row: Item, id_field: str, where: str) -> Item:
+    """A row of the hub as an item: ids that don't clash, fields that the source adds, whole numbers as such."""
+    item = {**row, **source.add}
+    if id_field not in row:
+        raise UsageError(f"{where}: it has no field {id_field!r}")
+    if source.id_prefix:
+        item[id_field] = f"{source.id_prefix}{row[id_field]}"
+    for ours, theirs in source.integers.items():
+        value = row.get(theirs)
+        match = _INTEGER.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
+        if match is None:
+            raise UsageError(f"{where}: its field {theirs!r} holds no whole number: {str(value)[:40]!r}")
+        item[ours] = int(match[1])
+    return item
+
+
+def _asked(source: HubSource, task: str, ask: Any) -> Any:
+    """What the hub's client answers; its many kinds of error (network, licence, no such file) as one sentence."""
+    if offline():
+        raise EnvironmentFault(
+            f"{task}: its items come from the hub ({source.repository}), and {OFFLINE} is set: take it away, {_WITHOUT}"
+        )
     try:
-        # Imported here: it takes a second, and most commands never need it.
-        from datasets import load_dataset
+        # Imported here: most commands never need it.
+        import huggingface_hub as hub
     except ImportError as error:
-        raise EnvironmentFault(
-            f"{task.task}: reading the hub needs the `quality` extra: uv sync --extra quality"
-        ) from error
+        raise EnvironmentFault(f"{task}: reading the hub needs the `quality` extra: uv sync --extra quality") from error
     try:
-        config = task.settings.get("hub_config")
-        rows = load_dataset(repository, config, revision=revision, split=split)
-        return [_plain(dict(row)) for row in rows]
-    except Exception as error:  # the library raises many kinds for one cause: no network, no such split, no space
-        reason = " ".join(str(error).split())[:200]
+        return ask(hub)
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        at = source.revision[:12] if source.pinned else "its newest commit"
         raise EnvironmentFault(
-            f"{task.task}: can't read {repository} at {revision[:12]} ({split}) from the hub: {reason}. "
-            "Set PARIBUS_DATA to a folder that holds the items, or connect to the hub"
+            f"{task}: can't read {source.repository} at {at} from the hub: {reason}. Connect to the hub, {_WITHOUT}"
         ) from error
-
-
-def _plain(value: Any) -> Any:
-    """JSON values only: dates as ISO text, arrays as lists."""
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 from paribus.catalog import Catalog, PlannedMeasure, QualityTask
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
 from paribus.machine.files import write_json
-from paribus.quality import dialogue, sandbox
+from paribus.quality import dialogue, sandbox, tau2
 from paribus.quality.asking import (
     Answerer,
     Asking,
@@ -24,7 +25,7 @@ from paribus.quality.asking import (
     missing,
     side_by_side,
 )
-from paribus.quality.data import Item, Items, item_id, load_items, load_planned
+from paribus.quality.data import Item, Items, item_id, load_asked, load_planned
 from paribus.quality.dialogue import Dialogue
 from paribus.quality.journal import Entry, Header, Journal, Key, read_journal
 from paribus.quality.samples import Sample, accounts, write_samples
@@ -61,6 +62,12 @@ class Evaluation:
     released: str | None
     thinking: bool
     left_out: tuple[str, ...] = ()
+    context: int | None = None
+    """Tokens that one request may hold; null where that isn't known."""
+    repository: str | None = None
+    """Where the model's weights are from."""
+    harness: dict[str, Any] | None = None
+    """What another program that plays the dialogues adds to the conditions (Tau2); null elsewhere."""
 
     def header(self, asking: Asking) -> Header:
         """The journal's first line."""
@@ -81,6 +88,7 @@ class Evaluation:
             released=self.released,
             thinking=self.thinking,
             concurrency=asking.concurrency,
+            harness=self.harness,
         )
 
 
@@ -104,8 +112,10 @@ def generate_start(session: Session, planned: PlannedMeasure, catalog: Catalog, 
     if not greedy:
         evaluation = replace(evaluation, left_out=tuple(session.sampling_left_out))
     with session.measuring():
-        generate(evaluation, asking, catalog.root, folder)
+        evaluation = generate(evaluation, asking, catalog.root, folder)
+    session.record.observed |= tau2.observed(evaluation)
     session.record.observed["items_hash"] = evaluation.items.hash
+    session.record.observed["items_source"] = evaluation.items.origin
     session.record.observed["sampling_accepted"] = sorted([*sampling, *(["seed"] if asking.seeds else [])])
     return session.record
 
@@ -125,6 +135,8 @@ def _planned(session: Session, planned: PlannedMeasure, catalog: Catalog) -> tup
         model=model.model,
         released=model.released,
         thinking=session.system.name.think,
+        context=session.system.context_of(declared.get("launch") or {}),
+        repository=session.system.precision.weights.repository,
     )
     return evaluation, declared.get("sampling_profile") == "greedy"
 
@@ -136,10 +148,16 @@ def runnable(task: QualityTask) -> QualityTask:
     return task
 
 
-def prepare(task: QualityTask) -> None:
+def prepare(task: QualityTask, root: Path) -> None:
     """Load the harness ahead of a server's start. Raises `EnvironmentFault` when it isn't installed."""
     if task.family == "tau2":
+        if tau2.is_real(task):
+            tau2.prepare(task, root)
         return
+    _load_harness(task)
+
+
+def _load_harness(task: QualityTask) -> None:
     try:
         import paribus.quality.harness  # noqa: F401
     except ImportError as error:
@@ -150,11 +168,16 @@ def prepare(task: QualityTask) -> None:
 
 def generate(
     evaluation: Evaluation, asking: Asking, root: Path, folder: Path, progress: Progress = _quiet
-) -> dict[Key, Entry]:
-    """Answer everything that the journal doesn't have yet. Raises `CheckFailed` when not one request succeeded."""
-    prepare(evaluation.task)
-    path = folder / JOURNAL
-    with Journal(path, evaluation.header(asking)) as journal:
+) -> Evaluation:
+    """Answer everything that the journal doesn't have yet; returns what was asked in the end.
+
+    Raises `CheckFailed` when not one request succeeded.
+    """
+    prepare(evaluation.task, root)
+    if tau2.is_real(evaluation.task):
+        evaluation = tau2.made_ready(evaluation, asking, root)
+    path, header = folder / JOURNAL, evaluation.header(asking)
+    with Journal(path, header) as journal:
         total = len(evaluation.items.items) * evaluation.repeats
 
         def answered() -> None:
@@ -163,7 +186,11 @@ def generate(
         def answer_many(questions: Sequence[Question]) -> list[Entry]:
             return run(_with_client(asking, journal, answered, lambda answerer: answer_all(answerer, questions)))
 
-        if evaluation.task.family == "tau2":
+        if tau2.is_real(evaluation.task):
+            stage = tau2.Stage(root, folder, header.concurrency, lambda done: progress(done, total))
+            live = partial(tau2.play_live, evaluation, stage, header)
+            run(_with_client(asking, journal, lambda: None, live))
+        elif evaluation.task.family == "tau2":
             run(_with_client(asking, journal, answered, lambda answerer: _dialogues(evaluation, root, answerer)))
         else:
             from paribus.quality.harness import evaluate
@@ -175,7 +202,7 @@ def generate(
         path.replace(folder / "journal.failed.jsonl")
         words = next(entry.error for entry in entries.values())
         raise CheckFailed(f"{evaluation.task.task}: all {len(entries)} requests failed ({words}); nothing was kept")
-    return entries
+    return evaluation
 
 
 async def _with_client(
@@ -203,26 +230,30 @@ def score_start(folder: Path, catalog: Catalog, progress: Progress = _quiet) -> 
     """
     header, entries = read_journal(folder / JOURNAL)
     task = catalog.task(header.task)
-    items = load_items(task, catalog.root, header.limit)
-    if items.hash != header.items_hash:
-        raise UsageError(
-            f"{task.task}: these are not the items that were asked: expected hash {header.items_hash}, "
-            f"found {items.hash}"
-        )
+    items = tau2.items_asked(task, catalog.root, header) or load_asked(
+        task, catalog.root, header.limit, header.items_hash
+    )
     if task.sandbox:
         sandbox.require()
     evaluation = Evaluation(
         task, items, header.repeats, header.cap, header.limit, header.scale, header.model, None, header.thinking
     )
     floor = grading = None
-    if task.family == "tau2":
+    beside = tau2.Beside()
+    if tau2.is_real(task):
+        evaluation = replace(evaluation, harness=header.harness)
+        played = tau2.play_again(evaluation, catalog.root, folder, entries, progress)
+        samples = _samples(evaluation, played)
+        beside = tau2.beside(evaluation, catalog.root, header)
+        floor = beside.floor
+    elif task.family == "tau2":
         samples = _dialogue_samples(evaluation, catalog.root, ReplayAnswerer(entries))
         silent = _dialogue_samples(evaluation, catalog.root, dialogue.NullAgent())
         floor = sum(sample.correct for sample in silent) / len(silent)
     else:
         samples = _graded(evaluation, entries, progress)
         grading = family_of(task).grading
-    summary = summarise(task, header, items.items, samples, floor=floor, grading=grading)
+    summary = beside.added(summarise(task, header, items.items, samples, floor=floor, grading=grading))
     _keep_other_version(folder, summary)
     write_samples(folder / SAMPLES, samples)
     write_json(folder / SCORE, summary.model_dump(by_alias=True, mode="json"))
@@ -231,7 +262,7 @@ def score_start(folder: Path, catalog: Catalog, progress: Progress = _quiet) -> 
 
 def _graded(evaluation: Evaluation, entries: Mapping[Key, Entry], progress: Progress) -> list[Sample]:
     """Samples of a task with one question an item, graded in lm-eval's loop from the journal."""
-    prepare(evaluation.task)
+    _load_harness(evaluation.task)
     from paribus.quality.harness import evaluate
 
     task, answerer = evaluation.task, ReplayAnswerer(entries)
@@ -254,6 +285,10 @@ def _graded(evaluation: Evaluation, entries: Mapping[Key, Entry], progress: Prog
 
 
 def _dialogue_samples(evaluation: Evaluation, root: Path, answerer: Answerer) -> list[Sample]:
+    return _samples(evaluation, run(_dialogues(evaluation, root, answerer)))
+
+
+def _samples(evaluation: Evaluation, played: Sequence[tuple[str, int, Dialogue]]) -> list[Sample]:
     groups = {item_id(evaluation.task, item): _group(evaluation.task, item) for item in evaluation.items.items}
     return [
         Sample(
@@ -265,10 +300,16 @@ def _dialogue_samples(evaluation: Evaluation, root: Path, answerer: Answerer) ->
             tool_calls=each.tools.calls,
             malformed_calls=each.tools.malformed,
             marks={"answered": float(not each.failed)},
-            **accounts(each.entries),
+            **_account(each, Key(evaluation.task.task, item, repeat)),
         )
-        for item, repeat, each in run(_dialogues(evaluation, root, answerer))
+        for item, repeat, each in played
     ]
+
+
+def _account(each: Dialogue, key: Key) -> dict[str, Any]:
+    """The account of a dialogue's answers; a dialogue that failed without a failed answer (its user did) has failed."""
+    account = accounts(each.entries or (missing(key),))
+    return account | {"status": "failed", "error": account["error"] or "dialogue"} if each.failed else account
 
 
 def _group(task: QualityTask, item: Item) -> str | None:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from paribus.catalog import Catalog
-from paribus.catalog.declare import NOT_HASHED
+from paribus.catalog.declare import NOT_HASHED, part_name
 from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError, conditions_hash, hash12, sha256_file
 from paribus.results.findings import Report
 from paribus.results.reading import JOURNAL_BYTES, plain_file
@@ -99,13 +99,21 @@ def _names(declared: dict[str, Any], path: RunPath) -> list[str]:
         for key, value in wanted.items()
         if declared.get(key) != value
     ]
-    measure = str(declared.get("scenario") or declared.get("task"))
-    measure += ".greedy" if declared.get("sampling_profile") == "greedy" else ""
-    measure += f".{declared.get('scale')}" if declared.get("scale") != "full" else ""
-    # A part of a task carries the hash of its items in its name.
-    if path.measure != measure and not path.measure.startswith(f"{measure}.partial-"):
-        faults.append(f"the measure is declared {measure!r} and the path says {path.measure!r}")
+    named = {_measure(declared, part=False)} | (
+        {_measure(declared, part=True)} if declared.get("items_hash") else set()
+    )
+    if path.measure not in named:
+        words = " or ".join(repr(name) for name in sorted(named))
+        faults.append(f"the measure is declared {words} and the path says {path.measure!r}")
     return faults
+
+
+def _measure(declared: dict[str, Any], *, part: bool) -> str:
+    """The measure's name; a part of a task carries the hash of its items, which is the one declared."""
+    name = str(declared.get("scenario") or declared.get("task"))
+    name = part_name(name, str(declared["items_hash"])) if part else name
+    name += ".greedy" if declared.get("sampling_profile") == "greedy" else ""
+    return name + (f".{declared.get('scale')}" if declared.get("scale") != "full" else "")
 
 
 def _against_catalog(start: Start, where: str, catalog: Catalog, report: Report) -> None:

@@ -22,6 +22,9 @@ from paribus.speed.summary import SpeedSummary
 RESULTS_ROOTS = ("results", "build/demo-results")
 """Folders below the repository's root that hold runs; the second is never committed."""
 
+PART = ".partial-"
+"""What the name of a part of a task has before the hash of its items."""
+
 RunKind = Literal["speed", "race", "quality"]
 Trust = Literal["self_reported", "audited", "reproduced", "disputed", "unresolved"]
 
@@ -71,17 +74,23 @@ class RunSummary(_Frozen):
 
     @property
     def ranked(self) -> bool:
-        """Whether the run may stand in a ranking: from the catalog, no invalid flag, not at a preliminary scale.
+        """Whether the run may stand in a ranking: from the catalog, no invalid flag, whole, not at a preliminary scale.
 
         Where it lies (the demo's folder) and whether a later run replaces it are not known here: see `rows`, `facts`.
         """
-        barred = any(flag.severity == "invalid" or flag.id == "preliminary" for flag in self.flags)
+        barred = any(flag.severity == "invalid" or flag.id in ("preliminary", "partial") for flag in self.flags)
         return self.origin == "catalog" and not barred
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """Declared and observed conditions together."""
-        return {**self.observed, **self.declared}
+        """Declared and observed conditions together; what is declared as not known before is what was observed."""
+        known = {name: value for name, value in self.declared.items() if value is not None or name not in self.observed}
+        return {**self.observed, **known}
+
+    @property
+    def part(self) -> bool:
+        """Whether it is of a part of a quality task: such runs meet only runs of the very same part."""
+        return PART in self.measure
 
 
 class RunManifest(_Frozen):

@@ -11,6 +11,7 @@ from paribus.conditions import ParibusError
 from paribus.site import words
 from paribus.site.content import Figure, Run
 from paribus.site.page import Page, Site, View, pair_path, run_path
+from paribus.site.pages import claims
 from paribus.site.pages.board import Choice, by_hardware, choices, make_board
 from paribus.site.pages.headline import best_ratio, board_runs, speedup_of
 from paribus.site.pages.names import card_name, run_words
@@ -54,6 +55,7 @@ def pages(site: Site) -> Iterator[Page]:
             "measures": list(_measures(site)),
             "left_out": site.content.left_out,
             "duels": duels(site),
+            "claims": claims.counts(site),
             "cite": _cite(site, [run for part in board.parts for run in part.runs] if board else []),
             "measured": bool(site.content.runs),
         }
@@ -188,7 +190,10 @@ def _grid_row(site: Site, hardware: str, stack: str) -> GridRow:
         runs = [
             r
             for r in (*site.content.speed_runs, *site.content.quality_runs)
-            if r.row["hardware"] == hardware and r.row["stack"] == stack and r.row["scenario_or_task"] == measure
+            if r.row["hardware"] == hardware
+            and r.row["stack"] == stack
+            and r.row["scenario_or_task"] == measure
+            and not r.summary.part
         ]
         href = run_path(runs[0].id) if runs else None
         if runs and measure in site.scenarios:

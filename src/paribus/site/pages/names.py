@@ -115,6 +115,14 @@ def hardware_title(site: Site, hardware: str) -> str:
     return f"{hardware}: {profile.card.title}" if profile is not None else hardware
 
 
+def measure_title(site: Site, run: Run) -> str:
+    """A run's scenario or task in words; a part of a task says so, as nothing of it meets the whole."""
+    name = str(run.row["scenario_or_task"])
+    task = site.tasks.get(name)
+    title = task.title if task is not None else scenario_title(site, name)
+    return f"{title} (a part of its items)" if run.summary.part else title
+
+
 def scenario_title(site: Site, scenario: str) -> str:
     """A scenario in words."""
     found = site.scenarios.get(scenario) or site.catalog.scenarios.get(scenario)

@@ -9,13 +9,14 @@ from markupsafe import Markup
 
 from paribus.catalog import Pair
 from paribus.conditions import ParibusError
+from paribus.results.compare import seen_words
 from paribus.results.strip import Part, split_strip, strip_of
 from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Race, Row, Run, parsed
 from paribus.site.page import Page, Site, View, board_path, figure_path, pair_path, run_path
 from paribus.site.pages.headline import lead_metric, shared_time, speedup_of
-from paribus.site.pages.names import CPU_TRACK, card_name, metric_title, run_words, scenario_title
+from paribus.site.pages.names import CPU_TRACK, card_name, measure_title, metric_title, run_words, scenario_title
 from paribus.site.pages.race import race_chart, race_sentence
 from paribus.site.pages.table import Cell, beside, figure_cell
 from paribus.speed.summary import SpeedSummary
@@ -129,8 +130,7 @@ def _duel(site: Site, row: Row) -> Duel:
     left, right = runs.get(str(row["left_run_id"])), runs.get(str(row["right_run_id"]))
     either = left or right
     measure = str(either.row["scenario_or_task"]) if either is not None else str(row["measure"])
-    task = site.tasks.get(measure)
-    title = task.title if task is not None else scenario_title(site, measure)
+    title = measure_title(site, either) if either is not None else scenario_title(site, measure)
     notes = parsed(row["notes"])
     # Which run carries which flags is a row of the duel.
     found = tuple(str(n) for n in notes if " carries flags: " not in str(n)) if isinstance(notes, list) else ()
@@ -240,7 +240,10 @@ def _quality(site: Site, pair: Pair, card: str, demo: bool) -> Iterator[DuelRow]
         runs = [
             r
             for r in site.content.quality_runs
-            if r.row["hardware"] == card and r.row["scenario_or_task"] == task.task and r.demo == demo
+            if r.row["hardware"] == card
+            and r.row["scenario_or_task"] == task.task
+            and r.demo == demo
+            and not r.summary.part
         ]
         left, right = (_newest([r for r in runs if r.row["stack"] == stack]) for stack in (pair.left, pair.right))
         if left is None and right is None:
@@ -273,6 +276,7 @@ def _difference(left: Run | None, right: Run | None) -> tuple[str, str | None]:
     number = words.shown(figure.value, figure.low, figure.high, "points")
     clear = figure.low is not None and figure.high is not None and not figure.low <= 0 <= figure.high
     said = str(number) if clear else f"{words.NO_DIFFERENCE} ({number})"
+    said += seen_words(figure.detail)
     return said, BASE + figure_path(figure.figure_id)
 
 

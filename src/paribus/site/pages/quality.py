@@ -13,7 +13,7 @@ from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Run, Score
 from paribus.site.page import Page, Site, View, board_path, run_path
 from paribus.site.pages.headline import lead_metric
-from paribus.site.pages.names import CPU_TRACK, METHODS, hardware_title, run_words
+from paribus.site.pages.names import CPU_TRACK, METHODS, hardware_title, measure_title, run_words
 from paribus.site.pages.table import Cell, beside, figure_cell
 
 
@@ -119,7 +119,7 @@ def _score_row(site: Site, run: Run) -> ScoreRow:
     load = words.requests_at_once(run.requests)
     return ScoreRow(
         run=run,
-        task=task.title if task is not None else str(run.row["scenario_or_task"]),
+        task=measure_title(site, run),
         stand_in=any(flag.id == "stand_in" for flag in run.flags) or (task is not None and task.stand_in),
         number=words.shown(score.value, score.low, score.high, "share") if score else words.shown(None),
         score=score,

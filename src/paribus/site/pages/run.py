@@ -17,7 +17,7 @@ from paribus.site.charts import Chart, Dot, Group, shape_of, thinned
 from paribus.site.content import Figure, Row, Run, parsed
 from paribus.site.page import Page, Site, View, board_path, race_path, run_path
 from paribus.site.pages.headline import lead_figure
-from paribus.site.pages.names import CPU_TRACK, run_words, scenario_title
+from paribus.site.pages.names import CPU_TRACK, measure_title, run_words, scenario_title
 from paribus.site.pages.run_facts import (
     ANSWER_FLAGS,
     MACHINE_FLAGS,
@@ -80,7 +80,7 @@ def _view(site: Site, run: Run) -> View:
         "run": run,
         "row": run.row,
         "title": site.model_title(str(run.row["model"])),
-        "measure": _measure_title(site, run),
+        "measure": measure_title(site, run),
         "decoder": run_words(run),
         "lead": lead,
         "number": _number(lead),
@@ -110,12 +110,6 @@ def _view(site: Site, run: Run) -> View:
         "flag_kinds": FLAGS,
     }
     return View(values, charts)
-
-
-def _measure_title(site: Site, run: Run) -> str:
-    name = str(run.row["scenario_or_task"])
-    task = site.tasks.get(name)
-    return task.title if task is not None else scenario_title(site, name)
 
 
 def _number(figure: Figure | None) -> words.Shown:
