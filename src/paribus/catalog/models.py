@@ -6,6 +6,7 @@ thinking, lossy settings) and what decides only the *speed* (decoder parameters,
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -76,6 +77,13 @@ class Thinking(Spec):
     """The card's sampling settings while it thinks, where they are others."""
     source: str = ""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _yaml_switches(cls, given: Any) -> Any:
+        """YAML reads the bare keys `on` and `off` as truth values: they are meant as words here."""
+        words = {True: "on", False: "off"}
+        return {words.get(k, k): v for k, v in given.items()} if isinstance(given, dict) else given
+
 
 class Parameters(Spec):
     """How many parameters, in thousand millions; none: not disclosed."""
@@ -106,8 +114,8 @@ class ModelFile(Spec):
     licence: str
     released: str = Field(pattern=r"^\d{4}-\d{2}(-\d{2})?$")
     retired: Retired | None = None
-    context: int = Field(gt=0)
-    """The longest prompt and answer together, in tokens."""
+    context: int | None = Field(default=None, gt=0)
+    """The longest prompt and answer together, in tokens. Only a model that can't be run may leave it out."""
     max_output: int | None = Field(default=None, gt=0)
     source: str
     parameters: Parameters | None = None
@@ -129,6 +137,8 @@ class ModelFile(Spec):
 
     @model_validator(mode="after")
     def _whole(self) -> ModelFile:
+        if self.context is None and self.unsupported is None:
+            raise ValueError("context is missing: the longest prompt and answer together, in tokens")
         for engine, use in self.engines.items():
             unknown = sorted(set(use.precisions) - set(self.precisions))
             if unknown:
@@ -203,7 +213,7 @@ class System:
     def context_of(self, launch: Mapping[str, Any]) -> int:
         """Tokens that one request may hold: the model's context, or what the launch settings leave of it."""
         given = [int(launch[name]) for name in CONTEXT_SETTINGS if launch.get(name)]
-        return min(self.model.context, *given) if given else self.model.context
+        return min([*given, self.model.context or sys.maxsize])
 
     def overrides(self, card: str | None = None) -> list[Override]:
         """What changes the launch of this system on a card (a hardware profile; none: no particular one), in order."""

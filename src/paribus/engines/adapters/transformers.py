@@ -87,7 +87,7 @@ class Transformers(Adapter):
             "alias": system.name.model,
             "host": launch.host,
             "port": launch.port,
-            "context": min(system.model.context, 4096),
+            "context": min(system.model.context or 4096, 4096),
             "threads": max(1, usable_cores() - 1),
             **{theirs: given[ours] for ours, theirs in _LAUNCH.items() if given.get(ours)},
             **_marks(self.name, given),
