@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from paribus.catalog.claims import Claim
 from paribus.conditions import figure_id, run_id
+from paribus.results.claims import claim_rows
 from paribus.results.database import write_database
 from paribus.results.run import RunSummary
 from paribus.results.strip import strip_line, strip_of
@@ -510,6 +512,28 @@ class World:
                 }
             )
 
+    def claim(self, name: str, **changes: Any) -> None:
+        """Add a claim, with how it stands beside this world's runs."""
+        told = Claim.model_validate(
+            {
+                "claim": name,
+                "by": "A vendor",
+                "system": "Diffusionlike 26B A4B",
+                "ours": ["diffusionlike-26b--bf16--vllm--*"],
+                "hardware": "h100-test",
+                "about": "speed",
+                "metric": "output speed",
+                "numbers": [{"said": "over 1,000", "unit": "tokens/s", "low": 1000}],
+                "disclosed": {"card": "H100", "prompts": "1,024 random tokens"},
+                "not_disclosed": ["precision", "length of answers"],
+                "confirmed": {"status": "secondary", "where": "a copy"},
+                "sources": ["a page"],
+                "measured_as": "output_speed_standard",
+            }
+            | changes
+        )
+        self.rows["claims"] += claim_rows([told], self.rows["runs"], self.rows["figures"])
+
     def models(self, **titles: str) -> None:
         """Add models by name."""
         self.rows["models"] += [
@@ -603,6 +627,10 @@ def wide_world() -> World:
         **card,
     )
     world.run(stack=classic, decoder="dflash-n8", measure="c1-short", speed=250.0, flags={}, **(card | {"card": None}))
+    world.claim("c001")
+    world.claim("c002", scenario="claim-random", numbers=[{"said": "up to 400", "unit": "tokens/s", "high": 400}])
+    world.claim("c003", scenario="c16-long", reply={"text": "We ran it with other prompts.", "source": "A vendor"})
+    world.claim("c004", about="statement", numbers=[], hardware=None, measured_as=None)
     return world
 
 
@@ -626,4 +654,22 @@ def hostile_world() -> World:
         text=HOSTILE,
     )
     world.run(measure="smoke-aime", kind="quality", text=HOSTILE)
+    said = [{"said": HOSTILE, "unit": HOSTILE, "low": 1.0, "of": HOSTILE}]
+    reply = {"text": HOSTILE, "source": HOSTILE}
+    world.claim(
+        "c001",
+        by=HOSTILE,
+        system=HOSTILE,
+        ours=["'; rm -rf ~; echo '*", "smollm2-135m--q4-1--llamacpp--*"],
+        metric=HOSTILE,
+        numbers=said,
+        against=said,
+        disclosed={"card": HOSTILE},
+        not_disclosed=[HOSTILE],
+        sources=[HOSTILE],
+        remarks=[reply],
+        reply=reply,
+        hardware="cpu",
+        scenario="c1-long",
+    )
     return world

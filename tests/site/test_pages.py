@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
@@ -405,3 +405,51 @@ def test_the_hostile_text_really_was_in_the_data(hostile):
 def test_a_text_browser_finds_the_numbers_in_the_order_of_reading(demo, name):
     text = demo.page(name).text
     assert text.index("1.17 times as fast") < text.index("ngram-simple-n4-m4 · demo") < text.index("[79 to 85]")
+
+
+# --- claims -------------------------------------------------------------------------------------------------------
+
+
+def claim_cells(site, name):
+    """The cells of a claim's row, as text."""
+    elements = site.page("claims.html").elements
+    place = next(i for i, e in enumerate(elements) if e.name == "tr" and e.attributes.get("id") == name)
+    row = takewhile(lambda e: e.name != "tr", elements[place + 1 :])
+    return [cell.text for cell in row if cell.name in ("th", "td")]
+
+
+def test_a_claim_stands_with_its_conditions_and_with_what_was_left_out(wide):
+    said, by, disclosed, undisclosed, *_ = claim_cells(wide, "c001")
+    assert "over 1,000 tokens/s" in said
+    assert "A vendor" in by
+    assert "date not known" in by
+    assert "seen in copies or reports only: a copy" in by
+    assert "1,024 random tokens" in disclosed
+    assert undisclosed == "precision, length of answers"
+
+
+def test_a_claim_that_nobody_has_run_says_so_and_gives_the_command(wide):
+    replica, ours = claim_cells(wide, "c002")[4:6]
+    assert "nobody has run this yet" in replica
+    assert "snakemake --profile h100-test" in replica
+    assert "measures=claim-random" in replica
+    assert "305" in ours
+
+
+def test_a_claim_that_was_run_says_how_it_stands_and_why_it_may_differ(wide):
+    replica, _, why = claim_cells(wide, "c003")[4:7]
+    assert "not reproduced under this run's conditions: 40 tokens/s" in replica
+    assert "not disclosed: precision" in why
+    assert "Reply: We ran it with other prompts." in why
+    assert "false" not in why.lower()
+
+
+def test_the_front_page_counts_the_claims(wide, empty):
+    text = wide.page("index.html").text
+    assert "4 on file" in text
+    assert "0 replicated, 0 approximated, 1 not reproduced" in text
+    assert "none on file yet" in empty.page("index.html").text
+
+
+def test_a_hostile_glob_gives_no_command(hostile):
+    assert "rm -rf" not in hostile.page("claims.html").text

@@ -90,7 +90,14 @@ class Claim(Spec):
     remarks: list[Remark] = []
     """Corrections and what follows from the disclosed numbers."""
     scenario: SlugName | None = None
-    """The scenario that runs the claim under its own conditions, as far as they are known."""
+    """The scenario that runs the claim under its own conditions, as far as they are known; the settings that came with
+    it are those of the systems in `ours`."""
+    task: SlugName | None = None
+    """Our quality task of the same benchmark; scores of another protocol only ever stand beside each other."""
+    measured_as: Literal["output_speed", "output_speed_standard", "decode_speed", "throughput", "ttft", "answer_time"] | None = None
+    """Our metric that comes closest to the claim's."""
+    same_metric: bool = False
+    """Whether our metric is the claimant's, by its definition."""
     reply: Remark | None = None
     """The claimant's reply (right of reply, PROTOCOL section 7)."""
 

@@ -20,11 +20,13 @@ from paribus.catalog import Catalog, Verdict
 from paribus.conditions import CheckFailed, RunPath, inside, run_id, sha256_file
 from paribus.machine.files import write_atomic
 from paribus.results.batches import window_batches
+from paribus.results.claims import claim_rows
 from paribus.results.compare import compare, sentence
 from paribus.results.data import RunData
 from paribus.results.database import write_database, write_exports
 from paribus.results.facts import about, catalog_rows, left_out, supersede, superseded
 from paribus.results.gates import parse_subjects
+from paribus.results.paired import margin_of
 from paribus.results.pairing import Decided, Duel, Match, decoders, duels
 from paribus.results.reading import read_model
 from paribus.results.rows import Rows, TableRow, figure_row, rows_of
@@ -64,11 +66,13 @@ def collect(root: Path) -> Built:
     verdicts = _verdicts(root)
     built.rows["races"] = [row for one in verdicts for row in _race(one)]
     picks = {s.scenario: s.picks_for for s in catalog.scenarios.values() if s.race}
-    _comparisons(root, built, decoders(sealed), duels(sealed, catalog.pairs.pairs, verdicts, picks), code)
+    found = duels(sealed, catalog.pairs.pairs, verdicts, picks)
+    _comparisons(built, decoders(sealed), found, partial(_compared, root, built, catalog, code))
     built.rows["superseded"] = superseded(root)
     built.rows["left_out"] = left_out(root)
     supersede(built.rows)
     built.rows |= catalog_rows(catalog)
+    built.rows["claims"] = claim_rows(catalog.claims.values(), built.rows["runs"], built.rows["figures"])
     _unique_figures(built)
     built.rows |= about(built.rows, catalog)
     return built
@@ -183,24 +187,32 @@ def _race(one: Decided) -> list[TableRow]:
     return [{**shared, "position": place, **row} for place, row in enumerate(rows, 1)]
 
 
-def _comparisons(root: Path, built: Built, matches: Sequence[Match], found: Sequence[Duel], code: str) -> None:
+def _comparisons(
+    built: Built, matches: Sequence[Match], found: Sequence[Duel], compared: Callable[[Match], Rows]
+) -> None:
     done: dict[tuple[str, str], Rows] = {}
     for match in [*matches, *(duel.match for duel in found)]:
         ids = match.left.summary.run_id, match.right.summary.run_id
         if ids not in done:
-            sides = f"{_key(match.left.place, code)} {_key(match.right.place, code)} {match.subjects}"
-            key = hashlib.sha256(sides.encode()).hexdigest()[:24]
-            done[ids] = _cached(root, key, partial(_ratios, match), built)
+            done[ids] = compared(match)
     for rows in done.values():
         built.rows["figures"].extend(rows["figures"])
     built.rows["pairs"] = [_duel_row(duel, done) for duel in found]
 
 
-def _ratios(match: Match) -> Rows:
+def _compared(root: Path, built: Built, catalog: Catalog, code: str, match: Match) -> Rows:
+    """The figures of two runs, from the cache where nothing has changed."""
+    margin = margin_of(catalog, match.left.summary)
+    sides = f"{_key(match.left.place, code)} {_key(match.right.place, code)} {match.subjects} {margin}"
+    key = hashlib.sha256(sides.encode()).hexdigest()[:24]
+    return _cached(root, key, partial(_ratios, match, margin), built)
+
+
+def _ratios(match: Match, margin: float | None) -> Rows:
     """Figures of two runs; or, where they can't be compared, the reason."""
     left, right = match.left.summary, match.right.summary
     try:
-        made = compare(match.left, match.right, parse_subjects(match.subjects), window_batches)
+        made = compare(match.left, match.right, parse_subjects(match.subjects), window_batches, margin=margin)
     except CheckFailed as refused:
         return {"figures": [], "about": [{"refused": str(refused), "notes": []}]}
     ids, demo = (left.run_id, right.run_id), match.left.place.demo or match.right.place.demo

@@ -343,6 +343,34 @@ LEFT_OUT = _table(
     ("reason", "VARCHAR", "why it was left out"),
 )
 
+CLAIMS = _table(
+    "claims",
+    "What others have published about speed or quality, and how it stands beside what was measured here.",
+    "claim",
+    ("claim", "VARCHAR", "id of the claim"),
+    ("said_by", "VARCHAR", "who published it"),
+    ("said_on", "VARCHAR", "when; NULL where it is not known"),
+    ("system", "VARCHAR", "the system in the claimant's words"),
+    ("hardware", "VARCHAR", "our hardware profile of the claim's card"),
+    ("about", "VARCHAR", "speed, latency, speed-up, passes, quality, length, cost, limit or statement"),
+    ("metric", "VARCHAR", "the metric in the claimant's words"),
+    ("said", "VARCHAR", "the numbers as they were published"),
+    ("against", "VARCHAR", "the opponent's numbers, or ratios to it, as they were published"),
+    ("low", "DOUBLE", "least value that the first number stands for; NULL for 'up to'"),
+    ("high", "DOUBLE", "greatest value that the first number stands for; NULL for 'at least'"),
+    ("unit", "VARCHAR", "unit of the first number"),
+    ("synthetic", "BOOLEAN", "its load was not natural text, by its own conditions"),
+    ("confirmed", "VARCHAR", "where the claim itself was seen: primary, secondary, not found, estimate"),
+    ("scenario", "VARCHAR", "the scenario that runs it under its own conditions, as far as they are known"),
+    ("standing", "VARCHAR", "not measured, replicated, approximated, or not reproduced (under the run's conditions)"),
+    ("differs", "JSON", "conditions of the claim that the run doesn't meet, or that weren't disclosed"),
+    ("replica_run_id", "VARCHAR", "our run of that scenario"),
+    ("replica_value", "DOUBLE", "what it found, in the claim's unit"),
+    ("measured_run_id", "VARCHAR", "our run of c1-long on the same card"),
+    ("measured_value", "DOUBLE", "what it found, in the claim's unit"),
+    ("file", "JSON", "the claim's file"),
+)
+
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
@@ -362,9 +390,10 @@ TABLES: dict[str, Table] = {
         TASKS,
         SUPERSEDED,
         LEFT_OUT,
+        CLAIMS,
     )
 }
 """Every table by name, in the order they are made."""
 
-EXPORTS = ("runs", "figures", "requests", "scores")
+EXPORTS = ("runs", "figures", "requests", "scores", "claims")
 """Tables written to `build/data/` as Parquet and CSV."""

@@ -27,6 +27,8 @@ from paribus.site.pages.table import COLUMNS, ONE_START, Cell, Column, board_tab
 
 SAME = ("edition", "protocol", "scale", "cap", "prompts", "prompts_hash", "sampling_profile", "window")
 """Declared conditions that all rows of one ranking share."""
+SAME_CARD = ("card", "card_variant", "card_count", "power_limit_w", "clock_state")
+"""Observed ones: a profile's card has variants, and its limits can be set; none of them meet in one ranking."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +132,17 @@ def make_board(site: Site, hardware: str, scenario: str, base: str) -> Board:
     """The board of one card and scenario, with links for a page that lies `base` below the site's folder."""
     runs = board_runs(site.content, hardware, scenario)
     groups = comparable(runs)
+    cards = [_card(group[0]) for group in groups]
     parts = [
-        _part(site, f"board-{hardware}-{scenario}{f'-{number}' if number else ''}", group, base, len(groups) > 1)
-        for number, group in enumerate(groups)
+        _part(
+            site,
+            f"board-{hardware}-{scenario}{f'-{number}' if number else ''}",
+            group,
+            base,
+            several=len(groups) > 1,
+            card=card if len(set(cards)) > 1 else "",
+        )
+        for number, (group, card) in enumerate(zip(groups, cards, strict=True))
     ]
     return Board(
         hardware=hardware,
@@ -150,7 +160,8 @@ def comparable(runs: Sequence[Run]) -> list[list[Run]]:
     """Runs in groups that may meet in one ranking: published before demo, whole before preliminary, newest first."""
     grouped: dict[str, list[Run]] = {}
     for run in runs:
-        key = repr([run.demo, *(run.summary.declared.get(name) for name in SAME)])
+        seen = (run.summary.observed.get(name) for name in SAME_CARD)
+        key = repr([run.demo, *(run.summary.declared.get(name) for name in SAME), *seen])
         grouped.setdefault(key, []).append(run)
 
     def order(group: list[Run]) -> tuple[bool, bool, int, str]:
@@ -160,7 +171,12 @@ def comparable(runs: Sequence[Run]) -> list[list[Run]]:
     return sorted(grouped.values(), key=order)
 
 
-def _part(site: Site, name: str, group: Sequence[Run], base: str, several: bool) -> BoardPart:
+def _card(run: Run) -> str:
+    """The card of a run, as its conditions strip has it."""
+    return next((part.text for part in strip_of(run.summary) if part.name == "card"), "")
+
+
+def _part(site: Site, name: str, group: Sequence[Run], base: str, *, several: bool, card: str) -> BoardPart:
     metric = lead_metric(group)
     runs = ordered(group, metric)
     shared, differing = _conditions(runs)
@@ -179,7 +195,7 @@ def _part(site: Site, name: str, group: Sequence[Run], base: str, several: bool)
     )
     kind = "Demo run" if runs[0].demo else "Published"
     return BoardPart(
-        title=f"{kind}, {runs[0].row['scale']} scale" if several else "",
+        title=f"{kind}, {runs[0].row['scale']} scale{f', {card}' if card else ''}" if several else "",
         demo=runs[0].demo,
         runs=tuple(runs),
         chart=_chart(site, name, runs, metric, named=named, base=base),
