@@ -1,0 +1,102 @@
+"""Taking the sampler fingerprint of a running server, and finding the reference's."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from paribus.catalog import Catalog, PromptLine, System
+from paribus.catalog.reading import one_sentence
+from paribus.conditions import EnvironmentFault, UsageError
+from paribus.engines.fingerprint import PROMPTS, Reading, Reference, Verified, fixed_prompts, read, verify
+from paribus.engines.local import NoAnswer, ask_json
+from paribus.engines.session import Session
+from paribus.wire import payload
+
+FOLDER = Path("systems") / "fingerprints"
+PROMPT_SET = "own-v1"
+CANVAS = 256
+"""Tokens of a canvas where the catalog doesn't say."""
+
+_SETTLE_S, _GIVE_UP_S = 0.05, 5.0
+
+
+def reference_path(root: Path, system: System) -> Path:
+    """Where the reference's readings of a system's sampler lie."""
+    name = system.name
+    return root / FOLDER / f"{name.model}--{name.precision}--{name.decoder}.json"
+
+
+def reference_of(root: Path, system: System) -> Reference | None:
+    """The reference's readings, where somebody has taken them. A `UsageError` names what is wrong with the file."""
+    path = reference_path(root, system)
+    if not path.is_file():
+        return None
+    try:
+        found = Reference.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise UsageError(f"{path}: {one_sentence(error)}") from error
+    if found.lossy != dict(system.decoder.lossy):
+        raise UsageError(f"{path} is of other denoising settings than {system.name}: take it anew")
+    return found
+
+
+def verify_sampler(session: Session, catalog: Catalog) -> Verified:
+    """Take the fingerprint of a session's server and hold it against the reference's, once a session.
+
+    Not while anything is measured: prompts are asked one after the other, and the counters are read between them.
+    """
+    system = session.system
+    prompts = prompts_of(catalog)
+    canvas = int(system.decoder.lossy.get("canvas_length") or system.decoder.lossy.get("block_length") or CANVAS)
+    try:
+        readings = read(prompts, lambda prompt: _canvas(session, prompt, canvas), lambda: _settled(session))
+    except (ValueError, NoAnswer) as error:
+        raise EnvironmentFault(f"{system.name}: its sampler's fingerprint could not be taken: {error}") from error
+    return verify(readings, reference_of(catalog.root, system))
+
+
+def prompts_of(catalog: Catalog) -> list[PromptLine]:
+    """The fixed prompts: tuning prompts of our set. Not its long inputs, which some research models can't hold."""
+    mine = [p for p in catalog.prompt_set(PROMPT_SET) if p.split == "tuning" and p.kind != "long-input"]
+    return fixed_prompts(mine)
+
+
+def _canvas(session: Session, prompt: PromptLine, canvas: int) -> str:
+    """The text of a prompt's first canvas."""
+    body = payload(session.endpoint, prompt, max_tokens=canvas, sampling=session.sampling(), stream=False)
+    answer = ask_json(f"{session.endpoint.base_url}/chat/completions", json.loads(body), timeout_s=600)
+    try:
+        message = answer["choices"][0]["message"]
+        return str(message.get("reasoning_content") or "") + str(message.get("content") or "")
+    except (LookupError, TypeError, AttributeError) as error:
+        raise NoAnswer("an answer is no chat completion") from error
+
+
+def _settled(session: Session) -> dict[str, float]:
+    """Counters when they have stopped moving: some engines publish them a moment after they have answered."""
+    until, last = time.monotonic() + _GIVE_UP_S, session.counters()
+    while time.monotonic() < until:
+        time.sleep(_SETTLE_S)
+        now = session.counters()
+        if now == last:
+            return now
+        last = now
+    raise NoAnswer("its counters never come to rest")
+
+
+def reference_from(system: System, engine_version: str, readings: list[Reading]) -> Reference:
+    """A reference out of readings of the reference implementation."""
+    if len(readings) != PROMPTS:
+        raise UsageError(f"a reference needs {PROMPTS} readings, not {len(readings)}")
+    return Reference(
+        model=system.name.model,
+        precision=system.name.precision,
+        decoder=system.name.decoder,
+        lossy=dict(system.decoder.lossy),
+        engine_version=engine_version,
+        readings=readings,
+    )

@@ -1,0 +1,207 @@
+"""The sampler fingerprint: readings of 64 canvases against the reference's, and what is said of them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paribus.catalog import Catalog, PromptLine
+from paribus.conditions import EnvironmentFault, UsageError
+from paribus.engines import fingerprinting
+from paribus.engines.fingerprint import (
+    PROMPTS,
+    Reading,
+    Reference,
+    compare,
+    first_token,
+    fixed_prompts,
+    read,
+    verify,
+)
+
+ROOT = Path(__file__).parents[2]
+IDS = [f"p{i:02d}" for i in range(PROMPTS)]
+
+
+def readings(*passes: float, first: str = "The") -> list[Reading]:
+    """64 readings whose passes go round these."""
+    return [Reading(prompt=name, passes=passes[i % len(passes)], first=first) for i, name in enumerate(IDS)]
+
+
+def reference(*passes: float) -> Reference:
+    return Reference(
+        model="tiny", precision="bf16", decoder="card", lossy={}, engine_version="x", readings=readings(*passes)
+    )
+
+
+def test_the_same_readings_agree():
+    found = compare(readings(10, 20, 12), readings(10, 20, 12))
+    assert (found.verdict, found.ratio, found.agreement) == ("agrees", 1.0, 1.0)
+    assert found.low == found.high == 1.0
+
+
+def test_five_percent_more_passes_still_agree_and_six_do_not():
+    assert compare(readings(10.5), readings(10)).verdict == "agrees"
+    assert compare(readings(10.6), readings(10)).verdict == "mismatch"
+    assert compare(readings(9.4), readings(10)).verdict == "mismatch"
+
+
+def test_means_apart_that_chance_explains_are_left_unresolved():
+    here = [r.model_copy(update={"passes": 48.0 if i % 2 else 1.0}) for i, r in enumerate(readings(10))]
+    there = [r.model_copy(update={"passes": 1.0 if i % 2 else 43.0}) for i, r in enumerate(readings(10))]
+    found = compare(here, there)
+    assert abs(found.ratio - 1) > 0.05
+    assert found.low < 1 < found.high
+    assert found.verdict == "unresolved"
+
+
+def test_first_tokens_are_compared_prompt_by_prompt():
+    here = readings(10)
+    half = [r.model_copy(update={"first": "A"}) if i % 2 else r for i, r in enumerate(here)]
+    assert compare(half, here).agreement == 0.5
+    assert "agrees in 50%" in compare(half, here).words()
+
+
+def test_readings_of_other_prompts_are_not_compared():
+    with pytest.raises(ValueError, match="not of the reference's prompts"):
+        compare(readings(10)[:-1], readings(10))
+
+
+@given(st.lists(st.integers(1, 48), min_size=PROMPTS, max_size=PROMPTS), st.integers(0, 1000))
+def test_a_sampler_agrees_with_itself_and_never_with_half_its_passes(passes, shift):
+    mine = [Reading(prompt=name, passes=n + shift) for name, n in zip(IDS, passes, strict=True)]
+    half = [r.model_copy(update={"passes": r.passes / 2}) for r in mine]
+    assert compare(mine, mine).verdict == "agrees"
+    assert compare(half, mine).verdict == "mismatch"
+
+
+def test_the_first_token_is_a_standard_one():
+    assert first_token("Hello world") == "Hello"
+    assert first_token("") is None
+
+
+def test_fixed_prompts_are_the_same_whatever_the_order():
+    lines = [PromptLine(id=f"k{i:03d}", prompt="x") for i in range(96)]
+    chosen = fixed_prompts(lines)
+    assert chosen == fixed_prompts(reversed(lines))
+    assert len({p.id for p in chosen}) == PROMPTS
+    with pytest.raises(ValueError, match="needs 64 prompts, there are 3"):
+        fixed_prompts(lines[:3])
+
+
+def test_passes_are_what_the_counter_grew_by():
+    grown: Iterator[int] = iter([5, 17, 25])
+    asked = []
+
+    def answer(prompt: PromptLine) -> str:
+        asked.append(prompt.id)
+        return "Yes, but"
+
+    found = read(
+        [PromptLine(id="a", prompt="x"), PromptLine(id="b", prompt="y")],
+        answer,
+        lambda: {"denoising_steps": next(grown)},
+    )
+    assert found == [Reading(prompt="a", passes=12, first="Yes"), Reading(prompt="b", passes=8, first="Yes")]
+    assert asked == ["a", "b"]
+
+
+def test_an_engine_without_pass_counters_cannot_be_verified():
+    assert read([PromptLine(id="a", prompt="x")], lambda _: "never asked", lambda: {"drafts": 0}) == []
+    found = verify([], reference(10))
+    assert found.observed == {"sampler_fingerprint": "unverified"}
+    assert (found.mismatch, found.unverified) == ("", "no pass counters")
+
+
+def test_an_answer_without_a_pass_is_an_error():
+    with pytest.raises(ValueError, match="no denoising step for the prompt a"):
+        read([PromptLine(id="a", prompt="x")], lambda _: "cached", lambda: {"denoising_steps": 7})
+
+
+def test_what_is_said_of_each_verdict():
+    known = reference(10)
+    good = verify(readings(10.2), known)
+    assert good.observed["sampler_fingerprint"] == f"reference {known.id}"
+    assert good.mismatch == good.unverified == ""
+    assert good.observed["sampler_readings"][0] == ["p00", 10.2, "The"]
+    bad = verify(readings(14), known)
+    assert bad.mismatch.startswith("14.0 passes a canvas where the reference takes 10.0")
+    assert bad.observed["sampler_fingerprint"] == f"not reference {known.id}: 14.0 passes for 10.0"
+    alone = verify(readings(14), None)
+    assert alone.observed["sampler_fingerprint"] == "unverified"
+    assert alone.unverified == "no readings of the reference to compare"
+
+
+def test_two_starts_that_agree_with_one_reference_have_the_same_condition():
+    known = reference(10)
+    one, two = verify(readings(10), known), verify(readings(10.3), known)
+    assert one.observed["sampler_fingerprint"] == two.observed["sampler_fingerprint"]
+
+
+@pytest.fixture
+def system():
+    name = SimpleNamespace(model="tiny", precision="bf16", decoder="card")
+    return SimpleNamespace(name=name, decoder=SimpleNamespace(lossy={"canvas_length": 32}))
+
+
+def test_a_reference_is_found_by_name_and_must_be_of_the_same_settings(tmp_path, system):
+    assert fingerprinting.reference_of(tmp_path, system) is None
+    path = fingerprinting.reference_path(tmp_path, system)
+    path.parent.mkdir(parents=True)
+    made = fingerprinting.reference_from(system, "transformers 5.24.0", readings(10))
+    path.write_text(made.model_dump_json())
+    assert fingerprinting.reference_of(tmp_path, system) == made
+    system.decoder.lossy["canvas_length"] = 64
+    with pytest.raises(UsageError, match="is of other denoising settings"):
+        fingerprinting.reference_of(tmp_path, system)
+    path.write_text(json.dumps({"model": "tiny"}))
+    with pytest.raises(UsageError, match="Field required"):
+        fingerprinting.reference_of(tmp_path, system)
+    with pytest.raises(UsageError, match="needs 64 readings, not 1"):
+        fingerprinting.reference_from(system, "x", readings(10)[:1])
+
+
+def test_the_fixed_prompts_of_the_catalog_are_short_and_of_every_other_kind():
+    prompts = fingerprinting.prompts_of(Catalog(ROOT))
+    assert len(prompts) == PROMPTS
+    assert {p.kind for p in prompts} == {"chat", "code", "maths", "json", "infill", "tools"}
+
+
+class Played:
+    """A session whose engine counts nine steps a canvas, and publishes them late."""
+
+    def __init__(self, system):
+        self.system, self.steps, self.late = system, 0, 0
+        self.endpoint = SimpleNamespace(base_url="http://127.0.0.1:1/v1", model="tiny", api="chat", extra_body={})
+
+    def sampling(self):
+        return {"seed": 1}
+
+    def counters(self):
+        self.late = min(self.steps, self.late + 3)
+        return {"denoising_steps": float(self.late)}
+
+
+def test_counters_that_come_late_are_waited_for(monkeypatch, system):
+    session = Played(system)
+    bodies = []
+
+    def ask(url, body, **_):
+        bodies.append(body)
+        session.steps += 9
+        return {"choices": [{"message": {"content": "Red."}}]}
+
+    monkeypatch.setattr(fingerprinting, "ask_json", ask)
+    monkeypatch.setattr(fingerprinting, "_SETTLE_S", 0)
+    found = fingerprinting.verify_sampler(session, Catalog(ROOT))
+    assert {passes for _, passes, _ in found.observed["sampler_readings"]} == {9.0}
+    assert bodies[0]["max_tokens"] == 32
+    assert bodies[0]["seed"] == 1
+    assert found.unverified == "no readings of the reference to compare"
+    monkeypatch.setattr(fingerprinting, "ask_json", lambda *_, **__: {"choices": []})
+    with pytest.raises(EnvironmentFault, match="fingerprint could not be taken"):
+        fingerprinting.verify_sampler(session, Catalog(ROOT))
