@@ -9,9 +9,10 @@ import pytest
 
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines import Launch, open_session
+from paribus.engines.launching import Prepared
 from paribus.engines.local import ask_json
+from paribus.engines.opening import slots_of
 from paribus.engines.registry import engine
-from paribus.engines.session import slots_of
 from paribus.engines.starting import start_server
 from paribus.machine import port_in_use
 from paribus.machine.parent import start_time
@@ -98,7 +99,7 @@ def test_an_engine_that_never_gets_ready_is_given_up(workplace):
     )
     with (
         pytest.raises(EnvironmentFault, match="not ready after 1 s"),
-        start_server(engine("llamacpp"), launch, workplace.root / "log", (), loading_s=1),
+        start_server(engine("llamacpp"), Prepared(launch), workplace.root / "log", (), loading_s=1),
     ):
         pass
 

@@ -9,9 +9,12 @@ from paribus.engines.envs import (
     environment_python,
     lock_file,
 )
+from paribus.engines.images import fetch_image
 from paribus.engines.job import Measure, find_job, run_job
+from paribus.engines.launching import check_launch, planned_launch
+from paribus.engines.opening import open_session, way_of
 from paribus.engines.registry import engine, engines
-from paribus.engines.session import Session, open_session
+from paribus.engines.session import Session
 from paribus.engines.weights import fetch_weights, weights_marker, weights_path
 
 __all__ = [
@@ -26,17 +29,21 @@ __all__ = [
     "Session",
     "StartRecord",
     "build_environment",
+    "check_launch",
     "engine",
     "engine_build_id",
     "engines",
     "environment_folder",
     "environment_marker",
     "environment_python",
+    "fetch_image",
     "fetch_weights",
     "find_job",
     "lock_file",
     "open_session",
+    "planned_launch",
     "run_job",
+    "way_of",
     "weights_marker",
     "weights_path",
 ]

@@ -39,9 +39,10 @@ class Launch:
     """Everything an adapter needs to write its command line.
 
     `python` is the interpreter of the engine's environment (`how: env`; in an image, the image's own), `program` the
-    program on the path (`how: binary`). `weights` and `drafter` are files or folders as the server sees them: in an
-    image they are mounted read-only. `settings` are the launch settings of the catalog, `slots` the requests to admit
-    at once, `host` and `port` where to listen.
+    program on the path (`how: binary`). `weights`, `drafter` and `folder` (where the adapter's `files` lie) are paths
+    as the server sees them: in an image they are mounted read-only. `settings` are the launch settings of the catalog
+    without those that are variables for the process. `slots`: the requests to admit at once. `host`, `port`: where to
+    listen.
     """
 
     root: Path
@@ -55,6 +56,8 @@ class Launch:
     how: How = "env"
     program: Path | None = None
     host: str = LOCALHOST
+    folder: Path = Path()
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,14 +103,13 @@ class Engine(Protocol):
 
     `ways`: how its server may be had; the first is meant where a system's file doesn't say. `ready_path`: a page that
     answers 200 when loading is over; None for a server that has none, whose first real answer is waited for instead.
-    `decisive`: launch settings that decide what is answered (the context). One that the server reads back differently
-    from what was declared is a fault, as every lossy setting is; any other is recorded and flagged (`settings_differ`).
+    `metrics_path`: its metrics page; None for one that has none.
     """
 
     name: str
     ways: tuple[How, ...]
     ready_path: str | None
-    decisive: frozenset[str]
+    metrics_path: str | None
 
     def sampling_fields(self, system: System) -> frozenset[str]:
         """Sampling fields that the engine accepts in a request to this system; others are left out and named."""
@@ -119,7 +121,10 @@ class Engine(Protocol):
         """
 
     def environment(self, launch: Launch) -> dict[str, str]:
-        """Variables to set for the engine's process."""
+        """Variables to set for the engine's process, beside those of the launch settings."""
+
+    def files(self, launch: Launch) -> dict[str, str]:
+        """Text files that the engine reads, by name: written into `launch.folder` before it starts."""
 
     def counters(self, metrics_text: str) -> dict[str, float]:
         """Our counters (`COUNTERS`) out of the engine's metrics page."""
@@ -130,8 +135,8 @@ class Engine(Protocol):
     def observe(self, running: Running) -> dict[str, Any]:
         """Read the running server back: engine_version, admitted, context, sampling_defaults, rendered_prompt, ...
 
-        `settings`: effective settings under the names of the catalog (launch settings and lossy ones), for those that
-        the server tells; the session compares them with what was declared.
+        `settings`: effective settings under the names of the catalog (launch settings, decoder parameters, lossy
+        ones), for those that the server tells; the session compares them with what was declared.
         """
 
     def compilations(self, log_text: str) -> list[Compilation]:
@@ -144,7 +149,7 @@ class Adapter:
     name: str = ""
     ways: tuple[How, ...] = ("env",)
     ready_path: str | None = "/health"
-    decisive: frozenset[str] = frozenset()
+    metrics_path: str | None = "/metrics"
     metrics: Mapping[str, str] = {}
     """From the engine's metric names to ours."""
     fields: frozenset[str] = frozenset({"temperature", "top_p", "top_k", "min_p", "seed"})
@@ -155,6 +160,10 @@ class Adapter:
 
     def environment(self, launch: Launch) -> dict[str, str]:  # noqa: ARG002 (the protocol's signature)
         """Nothing beside the common ones."""
+        return {}
+
+    def files(self, launch: Launch) -> dict[str, str]:  # noqa: ARG002 (the protocol's signature)
+        """None."""
         return {}
 
     def counters(self, metrics_text: str) -> dict[str, float]:

@@ -13,7 +13,8 @@ from paribus.catalog.configuration import catalog_of
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import StartRecord
 from paribus.engines.logs import kept_log
-from paribus.engines.session import Session, open_session
+from paribus.engines.opening import open_session
+from paribus.engines.session import Session
 from paribus.engines.starts import Measured, StartFolder, manifest_of, now
 from paribus.machine import Telemetry, card_lock, disk_faults, watch_parent, write_atomic
 from paribus.machine.nvml import open_nvml

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from paribus.catalog.models import CONTEXT_SETTINGS
 from paribus.conditions import EnvironmentFault
 from paribus.engines.base import Engine, Launch
 
@@ -46,7 +47,7 @@ def read_back(engine: Engine, launch: Launch, observed: Mapping[str, Any]) -> di
     decoder = launch.system.decoder
     declared = {**launch.settings, **decoder.parameters, **decoder.lossy}
     found = differing(declared, effective)
-    decisive = sorted(found.keys() & (engine.decisive | decoder.lossy.keys()))
+    decisive = sorted(found.keys() & {*CONTEXT_SETTINGS, *decoder.lossy})
     if decisive:
         name = decisive[0]
         raise EnvironmentFault(

@@ -1,26 +1,21 @@
-"""A session: one engine, started from the catalog, ready, observed, and stopped with everything it started."""
+"""A session: one running server, as measuring functions see it. `paribus.engines.opening` opens one."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from paribus.catalog import Catalog, Job, System
-from paribus.conditions import EnvironmentFault, UsageError
-from paribus.engines.base import Engine, Launch, Running, StartRecord
+from paribus.catalog import System
+from paribus.conditions import EnvironmentFault
+from paribus.engines.base import Engine, StartRecord
 from paribus.engines.counters import grown
-from paribus.engines.envs import environment_python, environment_versions
 from paribus.engines.local import NoAnswer, ask
 from paribus.engines.logs import log_end
-from paribus.engines.readback import read_back
-from paribus.engines.registry import engine as find_engine
-from paribus.engines.starting import Starting, start_server
-from paribus.engines.weights import weights_path
-from paribus.machine import Load, ProcessTree, Telemetry, observe_machine
+from paribus.machine import Load, ProcessTree, Telemetry
 from paribus.machine.load import load_of
 from paribus.machine.processes import peak_memory_gb
 from paribus.wire import Endpoint
@@ -28,7 +23,9 @@ from paribus.wire import Endpoint
 
 @dataclass
 class Session:
-    """One running server. `timings` in seconds: `engine_start`, from the command to the first real answer.
+    """One running server; `tree` is None where somebody else runs it.
+
+    `timings` in seconds: `engine_start`, from the command to the first real answer.
 
     A measuring function wraps its parts in `warming_up()` and `measuring()`; what else it found goes into `record`.
     """
@@ -39,8 +36,10 @@ class Session:
     observed: dict[str, Any]
     log: Path
     timings: dict[str, float]
-    tree: ProcessTree
+    tree: ProcessTree | None
     versions: dict[str, str] = field(default_factory=dict)
+    own_processes: bool = True
+    """Whether the engine's processes are below ours (those in a docker container aren't)."""
     telemetry: Telemetry | None = None
     record: StartRecord = field(default_factory=StartRecord)
 
@@ -69,13 +68,16 @@ class Session:
         return self.engine.counters(text), self.engine.gauges(text)
 
     def _metrics(self) -> str:
+        if self.engine.metrics_path is None:
+            return ""
         try:
             # An engine answers between two steps of its own, which can take seconds under load.
-            return ask(f"{self.base}/metrics", timeout_s=30).decode(errors="replace")
+            page = ask(f"{self.base}{self.engine.metrics_path}", timeout_s=30, key=self.endpoint.api_key)
         except NoAnswer as error:
             if self.dead():
                 raise EnvironmentFault(self.death()) from error
             return ""
+        return page.decode(errors="replace")
 
     def counters(self) -> dict[str, float]:
         """Engine counters now, under our names; empty when the engine has none."""
@@ -85,17 +87,23 @@ class Session:
         """Engine gauges now: `running`, `waiting`."""
         return self.engine.gauges(self._metrics())
 
+    @property
+    def hosted(self) -> bool:
+        """Whether somebody else runs the server: never ranked with owned hardware."""
+        return self.tree is None
+
     def alive(self) -> bool:
-        """Whether the engine's process is still there."""
-        return self.tree.alive()
+        """Whether the engine's process is still there (of somebody else's server, that is taken for granted)."""
+        return self.tree is None or self.tree.alive()
 
     def dead(self) -> bool:
         """Whether it is gone, asked after something failed: its connections close a moment before its process ends."""
-        return self.tree.wait(1.0)
+        return self.tree is not None and self.tree.wait(1.0)
 
     def death(self) -> str:
         """What to say when the engine died while it was measured."""
-        return f"{self.system.name.engine} ended while it was measured ({self.tree.exit_code}): {log_end(self.log)}"
+        code = None if self.tree is None else self.tree.exit_code
+        return f"{self.system.name.engine} ended while it was measured ({code}): {log_end(self.log)}"
 
     @contextmanager
     def warming_up(self) -> Iterator[None]:
@@ -151,73 +159,7 @@ class Session:
         return self.telemetry.load(*self.record.window_ns)
 
     def peak_memory_gb(self) -> float | None:
-        """The most memory the engine's processes have held, added up, in GB."""
+        """The most memory the engine's processes have held, added up, in GB; None where they are not ours to see."""
+        if self.tree is None or not self.own_processes:
+            return None
         return peak_memory_gb(self.tree.members()[1:])
-
-
-def slots_of(job: Job, catalog: Catalog) -> int:
-    """Requests to admit at once: the launch's `slots`, else the most that a measure of the job keeps open."""
-    given = job.launch.get("slots")
-    if given is not None:
-        if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-            raise UsageError(f"job {job.job}: slots must be a whole number of at least 1, not {given!r}")
-        return given
-    asked = [int(m.declared.get("requests_at_once") or _concurrency(m.id, catalog)) for m in job.measures]
-    return max(asked)
-
-
-def _concurrency(task: str, catalog: Catalog) -> int:
-    return catalog.task(task).concurrency if task in catalog.tasks else 16
-
-
-@contextmanager
-def open_session(
-    root: Path, job: Job, catalog: Catalog, *, log: Path | None = None, keep: tuple[int, ...] = ()
-) -> Iterator[Session]:
-    """Start the job's engine and wait until it answers a real request; stop the whole process tree at the end.
-
-    `log` is where the engine's output goes (`build/logs/<job>.engine.log`); `keep` are descriptors that stay open
-    until the engine is gone, however this process ends. Raises `EnvironmentFault` with the end of the engine's log
-    when it dies while loading, and for missing weights, a missing environment or a port in use.
-    """
-    system = catalog.system(job.system)
-    adapter = find_engine(system.name.engine)
-    if "env" not in adapter.ways:
-        raise UsageError(f"{system.name}: engines of the kind {adapter.ways[0]!r} can't be started yet")
-    launch = Launch(
-        root=root,
-        python=environment_python(root, adapter.name),
-        system=system,
-        weights=weights_path(root, system.name.model, system.name.precision),
-        settings=dict(job.launch),
-        slots=slots_of(job, catalog),
-        port=0,
-    )
-    output = log or root / "build" / "logs" / f"{job.job}.engine.log"
-    with start_server(adapter, launch, output, keep) as started:
-        yield _session(root, started, adapter, replace(launch, port=started.port), output)
-
-
-def _session(root: Path, started: Starting, adapter: Engine, launch: Launch, log: Path) -> Session:
-    system = launch.system
-    text = log.read_text(encoding="utf-8", errors="replace")
-    observed = observe_machine()
-    try:
-        read = adapter.observe(Running(started.base, text, launch))
-    except (NoAnswer, LookupError, TypeError, ValueError) as error:
-        raise EnvironmentFault(f"{adapter.name} doesn't say what it runs ({error}); {log_end(log)}") from error
-    observed |= {name: value for name, value in read.items() if name != "settings"} | read_back(adapter, launch, read)
-    observed |= {"streaming_interval": system.use.streaming_interval, "load_s": round(started.seconds, 2)}
-    compiled = [each.seconds for each in adapter.compilations(text) if each.seconds is not None]
-    if compiled:
-        observed["compile_s"] = round(sum(compiled), 2)
-    return Session(
-        endpoint=Endpoint(base_url=f"{started.base}/v1", model=system.name.model, extra_body=system.thinking_settings),
-        system=system,
-        engine=adapter,
-        observed=observed,
-        log=log,
-        timings={"engine_start": started.seconds},
-        tree=started.tree,
-        versions=environment_versions(root, adapter.name),
-    )

@@ -12,11 +12,14 @@ from pathlib import Path
 
 from paribus.conditions import EnvironmentFault
 from paribus.engines.base import Engine, Launch
+from paribus.engines.containers import Container
+from paribus.engines.launching import Prepared
 from paribus.engines.local import NoAnswer, ask, ask_json
 from paribus.engines.logs import log_end
 from paribus.machine import ProcessTree, choose_port, clean_environment, disk_faults
 from paribus.machine.ports import LOCALHOST
 from paribus.machine.ports import VARIABLE as PORT_VARIABLE
+from paribus.wire import Endpoint
 
 LOADING_S = 1800.0
 """The longest that an engine may load: large models compile for many minutes."""
@@ -43,13 +46,13 @@ class _PortTaken(Exception):
 
 @contextmanager
 def start_server(
-    engine: Engine, launch: Launch, log: Path, keep: tuple[int, ...], loading_s: float = LOADING_S
+    engine: Engine, prepared: Prepared, log: Path, keep: tuple[int, ...], loading_s: float = LOADING_S
 ) -> Iterator[Starting]:
     """Start the engine on a free port and wait for its first real answer; stop everything at the end."""
     for attempt in range(1, _TRIES + 1):
         port = choose_port()
-        launched = replace(launch, port=port)
-        tree = _spawn(engine, launched, log, keep)
+        launched = replace(prepared.launch, port=port)
+        tree = _spawn(engine, launched, prepared.container, log, keep)
         try:
             began = time.monotonic()
             try:
@@ -64,12 +67,19 @@ def start_server(
             yield Starting(_base(launched), port, tree, time.monotonic() - began)
             return
         finally:
+            if prepared.container is not None:
+                prepared.container.remove()
             tree.stop()
 
 
-def _spawn(engine: Engine, launch: Launch, log: Path, keep: tuple[int, ...]) -> ProcessTree:
+def _spawn(
+    engine: Engine, launch: Launch, container: Container | None, log: Path, keep: tuple[int, ...]
+) -> ProcessTree:
     command = engine.command(launch)
-    environment = clean_environment(MEASURING_IS_OFFLINE | engine.environment(launch))
+    variables = MEASURING_IS_OFFLINE | engine.environment(launch) | launch.variables
+    environment = clean_environment(variables if container is None else {})
+    if container is not None:
+        command = container.command(command, variables, launch.port)
     with disk_faults(log):
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as output:
@@ -91,7 +101,7 @@ def _wait_ready(engine: Engine, launch: Launch, tree: ProcessTree, log: Path, lo
     else:
         raise EnvironmentFault(f"{name} is not ready after {loading_s:.0f} s; {log_end(log)}")
     try:
-        _real_answer(base, launch.system.name.model, max(30.0, until - time.monotonic()))
+        real_answer(Endpoint(f"{base}/v1", launch.system.request_model), max(30.0, until - time.monotonic()))
     except NoAnswer as error:
         if tree.wait(1.0):
             raise _died(name, tree, log) from error
@@ -107,14 +117,15 @@ def _loaded(engine: Engine, base: str) -> bool:
     return True
 
 
-def _real_answer(base: str, model: str, timeout_s: float) -> None:
-    """One chat request whose answer has at least a token: only then is a server ready."""
+def real_answer(endpoint: Endpoint, timeout_s: float) -> None:
+    """One chat request whose answer has at least a token: only then is a server ready. Raises `NoAnswer` otherwise."""
     body = {
-        "model": model,
+        "model": endpoint.model,
         "messages": [{"role": "user", "content": "Name one colour."}],
         "max_tokens": 16,
     }
-    answer = ask_json(f"{base}/v1/chat/completions", body, timeout_s=timeout_s)
+    url = f"{endpoint.base_url}/chat/completions"
+    answer = ask_json(url, body, timeout_s=timeout_s, key=endpoint.api_key)
     try:
         message = answer["choices"][0]["message"]
         said = message.get("content") or message.get("reasoning_content") or message.get("reasoning")

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path, PurePosixPath
 
-from paribus.catalog import Catalog, Weights
+from paribus.catalog import Catalog, System, Weights
 from paribus.catalog import envs as places
 from paribus.conditions import EnvironmentFault, UsageError, sha256_file
 from paribus.engines.install import Tell, offline, unpack
@@ -22,12 +22,40 @@ def weights_marker(root: Path, model: str, precision: str) -> Path:
 
 
 def find_weights(catalog: Catalog, name: str) -> tuple[str, str, Weights]:
-    """Model, precision and weights of `<model>--<precision>`; a `UsageError` lists what there is."""
+    """Model, precision and weights of `<model>--<precision>`, or of a drafter; a `UsageError` lists what there is."""
     model, _, precision = name.partition("--")
+    drafters = _drafters(catalog)
+    if name in drafters:
+        return model, precision, drafters[name]
     known = [f"{m}--{p}" for m, file in sorted(catalog.models.items()) for p in file.precisions]
     if name not in known:
-        raise UsageError(f"there are no weights {name!r} in the catalog; known: {', '.join(known)}")
+        raise UsageError(f"there are no weights {name!r} in the catalog; known: {', '.join([*known, *drafters])}")
     return model, precision, catalog.models[model].precisions[precision].weights
+
+
+def _drafters(catalog: Catalog) -> dict[str, Weights]:
+    """Every drafter in the catalog by the name that its weights are fetched by."""
+    uses = (use for model in catalog.models.values() for use in model.engines.values())
+    decoders = (decoder for use in uses for decoder in use.decoders.values())
+    return {places.drafter_name(each.drafter): each.drafter for each in decoders if each.drafter}
+
+
+def drafter_path(root: Path, drafter: Weights) -> Path:
+    """The fetched file or folder of a drafter's weights; errors as `weights_path` has."""
+    model, _, precision = places.drafter_name(drafter).partition("--")
+    return weights_path(root, model, precision)
+
+
+def revision_of(root: Path, system: System) -> str | None:
+    """The revision that was fetched where the catalog pins none; None where it does, or nobody noted it."""
+    if system.precision.weights.pinned:
+        return None
+    try:
+        marker = weights_marker(root, system.name.model, system.name.precision)
+        found = json.loads(marker.read_text(encoding="utf-8")).get("resolved")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return str(found) if found else None
 
 
 def weights_path(root: Path, model: str, precision: str) -> Path:

@@ -1,0 +1,141 @@
+"""Everything that must be there before an engine starts: its environment, image or program, weights, files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from paribus.catalog import Scalar, System, split_launch
+from paribus.conditions import EnvironmentFault, UsageError
+from paribus.engines.base import Engine, How, Launch
+from paribus.engines.containers import Container, find_runner
+from paribus.engines.envs import environment_python, environment_versions
+from paribus.engines.images import image_of, image_versions
+from paribus.engines.weights import drafter_path, revision_of, weights_path
+from paribus.machine import disk_faults
+from paribus.machine.nvml import open_nvml
+
+WEIGHTS, DRAFTER, FILES = (PurePosixPath(f"/paribus/{name}") for name in ("weights", "drafter", "files"))
+"""Where a container finds them."""
+PLACEHOLDER = Path("WEIGHTS")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A launch whose paths are there, the container it runs in (if it does), and what is known before it starts."""
+
+    launch: Launch
+    container: Container | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    observed: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def own_processes(self) -> bool:
+        """Whether the engine's processes will be children of ours."""
+        return self.container is None or self.container.runner.kind != "docker"
+
+
+def prepare(engine: Engine, launch: Launch, folder: Path) -> Prepared:
+    """Find what the launch needs and write the engine's files into `folder`.
+
+    `EnvironmentFault` names what is missing and the command that gets it.
+    """
+    make = {"env": _in_environment, "binary": _as_program, "image": _in_container}[launch.how]
+    prepared = make(replace(launch, folder=folder))
+    _write(engine.files(prepared.launch), folder)
+    revision = revision_of(launch.root, launch.system)
+    return replace(prepared, observed={"weights_revision": revision} if revision else {})
+
+
+def _with_weights(launch: Launch) -> Launch:
+    root, system = launch.root, launch.system
+    weights = weights_path(root, system.name.model, system.name.precision)
+    return replace(launch, weights=weights, drafter=drafter_path(root, system.drafter) if system.drafter else None)
+
+
+def _in_environment(launch: Launch) -> Prepared:
+    engine = launch.system.name.engine
+    python = environment_python(launch.root, engine)
+    return Prepared(_with_weights(replace(launch, python=python)), versions=environment_versions(launch.root, engine))
+
+
+def _as_program(launch: Launch) -> Prepared:
+    name = launch.system.use.program or launch.system.name.engine
+    program = shutil.which(name)
+    if program is None:
+        raise EnvironmentFault(f"the program {name} is not on the path: install it, or add its folder to PATH")
+    return Prepared(_with_weights(replace(launch, program=Path(program))))
+
+
+def _in_container(launch: Launch) -> Prepared:
+    runner = find_runner()
+    image = image_of(launch.root, launch.system, runner)
+    launch = _with_weights(launch)
+    inside = {launch.weights: WEIGHTS / launch.weights.name, launch.folder: FILES}
+    if launch.drafter:
+        inside[launch.drafter] = DRAFTER / launch.drafter.name
+    container = Container(
+        runner=runner,
+        name=f"paribus-{os.getpid()}-{launch.folder.name}",
+        image=image,
+        mounts=tuple((here, Path(there)) for here, there in inside.items()),
+        cards=os.environ.get("CUDA_VISIBLE_DEVICES", "").strip() or "all" if open_nvml() is not None else None,
+    )
+    there = replace(
+        launch,
+        python=Path("python3"),
+        program=Path(launch.system.use.program) if launch.system.use.program else None,
+        weights=Path(inside[launch.weights]),
+        drafter=Path(inside[launch.drafter]) if launch.drafter else None,
+        folder=Path(FILES),
+        host=runner.host,
+    )
+    return Prepared(there, container, versions=image_versions(launch.system))
+
+
+def _write(files: Mapping[str, str], folder: Path) -> None:
+    with disk_faults(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            if Path(name).name != name:
+                raise ValueError(f"an engine's file can't be called {name!r}")
+            (folder / name).write_text(text, encoding="utf-8")
+
+
+def planned_launch(root: Path, system: System, how: How, settings: Mapping[str, Scalar], slots: int = 16) -> Launch:
+    """A launch with placeholders for paths and port: for checking settings and showing a command before anything runs.
+
+    The paths are words in capitals (`WEIGHTS`, `DRAFTER`, `FILES`, `PYTHON`).
+    """
+    own, variables = split_launch(settings)
+    given = own.get("slots", slots)
+    return Launch(
+        root=root,
+        python=Path("PYTHON"),
+        system=system,
+        weights=PLACEHOLDER,
+        settings=own,
+        slots=given if isinstance(given, int) else slots,
+        port=8000,
+        drafter=Path("DRAFTER") if system.drafter else None,
+        how=how,
+        program=Path(system.use.program) if system.use.program else None,
+        folder=Path("FILES"),
+        variables=variables,
+    )
+
+
+def check_launch(engine: Engine, launch: Launch) -> None:
+    """Refuse settings or decoder parameters that the engine doesn't know, before anything starts (`UsageError`)."""
+    if launch.how == "endpoint":
+        unknown = sorted(launch.settings.keys() - {"slots", "prefix_caching"})
+        if unknown or launch.variables:
+            named = [*unknown, *launch.variables][0]
+            raise UsageError(f"{launch.system.name}: a hosted server takes no launch setting {named}")
+        return
+    engine.command(launch)
+    engine.files(launch)
