@@ -1,6 +1,7 @@
 """Quality runs: sealed from their scores, scored again by the check, compared question by question."""
 
 import json
+from dataclasses import replace
 
 import duckdb
 import pytest
@@ -161,6 +162,27 @@ def test_two_runs_are_compared_question_by_question(clone: Clone, run: RunFolder
     assert difference.low == pytest.approx(50 - 2.262 * 52.70 / 10**0.5, abs=0.1)
     assert "differences under" in made.sentences()[0]
     assert any("10 questions are few" in note for note in made.notes)
+
+
+def test_no_loss_needs_a_margin_that_was_laid_down_and_the_whole_task(clone: Clone, run: RunFolder) -> None:
+    other = quality_run(clone, right=6, decoder="ngram-map-k4v-n4-m4")
+    seal(other, clone.catalog)
+    left, right = RunData.read(run), RunData.read(other)
+
+    def said(one: RunData, margin: float | None) -> str:
+        (text,) = compare(one, right, parse_subjects("decoder"), margin=margin).sentences()
+        return text
+
+    # One of ten gaps is 1: 10 points with a standard error of 10; plus 1.833 of them (t of 9, 95%) that is 28.3.
+    assert "no loss within 30.0 points (equivalence test, 5%)" in said(left, 0.3)
+    assert "no loss" not in said(left, 0.28)
+    assert "no loss" not in said(left, None)
+    assert all("differences under 28.0 points could not be seen" in said(left, margin) for margin in (0.3, 0.28, None))
+    assert left.summary.quality is not None
+    part = left.summary.model_copy(update={"quality": left.summary.quality.model_copy(update={"partial": True})})
+    made = compare(replace(left, summary=part), right, parse_subjects("decoder"), margin=0.3)
+    assert "no loss" not in made.sentences()[0]
+    assert any("a part of the task only" in note for note in made.notes)
 
 
 def test_scores_and_answers_are_in_the_database(clone: Clone, run: RunFolder) -> None:

@@ -76,7 +76,7 @@ def _scenarios(catalog: Catalog, config: Configuration) -> tuple[list[Scenario],
     `*` leaves out synthetic claims and scenarios with prompts that are not ours: they must be named.
     """
     every = catalog.scenarios.values()
-    naming = ",".join(glob for glob in config.measures.replace(",", " ").split() if glob.strip("*"))
+    naming = _naming(config)
     wanted = [
         s for s in every if not s.race and matches(s.scenario, naming if s.synthetic or s.external else config.measures)
     ]
@@ -84,11 +84,17 @@ def _scenarios(catalog: Catalog, config: Configuration) -> tuple[list[Scenario],
     return wanted, [s for s in every if s.race and names & set(s.picks_for)]
 
 
+def _naming(config: Configuration) -> str:
+    """The measures that were asked for by a name, or the beginning of one: not by `*` alone."""
+    return ",".join(glob for glob in config.measures.replace(",", " ").split() if glob.strip("*"))
+
+
 def _tasks(
     catalog: Catalog, config: Configuration, scale: Scale, around: Surroundings, excluded: list[Excluded]
 ) -> list[QualityTask]:
     """Quality tasks: the real ones where their items are, else the stand-ins; never both in one plan."""
-    asked = [t for t in catalog.tasks.values() if matches(t.task, config.measures)]
+    naming = _naming(config)
+    asked = [t for t in catalog.tasks.values() if matches(t.task, naming if t.on_request else config.measures)]
     real = [t for t in asked if not t.stand_in]
     # What is committed is never a stand-in, so that the hub's items are meant; a demo doesn't reach for the network.
     with_items = [t for t in real if around.has_data(t) or (scale.committed and around.hub and t.data.hub)]

@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "seal": "write a run's manifest and summary when all its starts are there",
     "build": "build the results database",
     "site": "render the site",
+    "export": "write quality runs in the formats of others",
     "sandbox": "prove that the sandbox for model code holds on this machine",
     "schemas": "write the JSON Schemas of every file format",
 }

@@ -28,7 +28,14 @@ _ONLY_ENDPOINT = ("base_url", "model", "task", "out")
 @click.option("--task", metavar="TASK", help="Quality task, such as mmlu-pro (`paribus show scenarios` lists them).")
 @click.option("--out", type=_FILE, metavar="DIR", help="Folder for journal, samples and score; continued if it exists.")
 @click.option("--limit", type=click.IntRange(1), help="Only so many items, an even share of each group.")
-@click.option("--repeats", type=click.IntRange(1), help="Answers to each item (default: the task's).")
+@click.option("--repeats", type=click.IntRange(1), help="Answers to each item (default: the budget's).")
+@click.option(
+    "--budget",
+    type=click.Choice(["standard", "full"]),
+    default="standard",
+    show_default=True,
+    help="How often each item is answered, as the task's file says.",
+)
 @click.option("--max-tokens", type=click.IntRange(1), default=4096, show_default=True, help="Token cap of an answer.")
 @click.option("--concurrency", type=click.IntRange(1, 1024), help="Requests at once (default: the task's).")
 @click.option("--temperature", type=click.FloatRange(0), help="Sent only when given.")
@@ -76,7 +83,7 @@ def _job(job: str, plan_file: Path) -> None:
     found = next((row for row in plan.jobs if row.job == job), None)
     for measure in found.measures if found is not None and found.kind == "quality" else []:
         # Before the server starts: what is missing should not cost its start, nor the harness its time.
-        prepare(runnable(catalog.task(measure.id)))
+        prepare(runnable(catalog.task(measure.id)), root)
     run_job(
         root, plan, job, lambda session, planned, to: generate_start(session, planned, catalog, to), catalog=catalog
     )
@@ -107,7 +114,7 @@ def _endpoint(options: dict[str, Any]) -> None:
     evaluation = Evaluation(
         task=task,
         items=load_items(task, root, options["limit"]),
-        repeats=options["repeats"] or task.repeats,
+        repeats=options["repeats"] or task.repeats_of(options["budget"]),
         cap=options["max_tokens"],
         limit=options["limit"],
         scale=None,

@@ -24,10 +24,14 @@ _FLAGGED_CAP = 0.05
 _FAILED = 0.01
 
 
+_NOT_SCORING = ("margin", "known_file", "known_whole", "text_licence")
+"""Settings of a task that change no grade."""
+
+
 def scorer_id(task: QualityTask) -> str:
     """The scorer with 8 hex digits over everything that could change a grade: a score's version."""
     version = dialogue.VERSION if task.family == "tau2" else family_of(task).version
-    settings = {name: value for name, value in task.settings.items() if name not in ("margin", "known_file")}
+    settings = {name: value for name, value in task.settings.items() if name not in _NOT_SCORING}
     return f"{task.scorer}-{hash12({'scorer': task.scorer, 'version': version, 'settings': settings})[:8]}"
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paribus.conditions import CheckFailed
+from paribus.quality.statistics import equivalent
 from paribus.results.data import RunData, headline_ks, names_of
 from paribus.results.figures import Number, mean_of
 from paribus.results.gates import Difference, differences
@@ -50,8 +51,19 @@ class Comparison:
         return [sentence(one, self.names) for one in self.ratios]
 
 
-def compare(left: RunData, right: RunData, subjects: Iterable[str], batches: Batches | None = None) -> Comparison:
-    """Compare two runs. Raises `CheckFailed` that names every difference which forbids it, with both values."""
+def compare(
+    left: RunData,
+    right: RunData,
+    subjects: Iterable[str],
+    batches: Batches | None = None,
+    *,
+    margin: float | None = None,
+) -> Comparison:
+    """Compare two runs. Raises `CheckFailed` that names every difference which forbids it, with both values.
+
+    `margin`: the largest loss of a quality task, as a share, that still counts as none; laid down before anything was
+    measured, in the task's file. Without one nobody says "no loss".
+    """
     if left.summary.run_id == right.summary.run_id:
         raise CheckFailed(f"both are the same run, {left.summary.run_id}")
     found = differences(left.summary, right.summary, subjects)
@@ -63,7 +75,7 @@ def compare(left: RunData, right: RunData, subjects: Iterable[str], batches: Bat
     names = names_of(left.summary, right.summary)
     notes = _notes(left, right)
     if left.summary.kind == "quality":
-        ratios = _quality(left, right, notes)
+        ratios = _quality(left, right, notes, margin)
     else:
         ratios = [*_speedups(left, right, notes), *_throughput(left, right, batches)]
     if not ratios:
@@ -77,7 +89,7 @@ def sentence(one: Number, names: tuple[str, str]) -> str:
     """A ratio or difference in one sentence, with what its interval rests on."""
     basis = f" ({BASIS[one.basis]})" if one.basis in ("prompts", "kinds", "batches") else ""
     if one.unit == "points":
-        return difference_sentence(names, one.title, _hundredth(one.estimate)) + basis + _detectable(one.detail)
+        return difference_sentence(names, one.title, _hundredth(one.estimate)) + basis + seen_words(one.detail)
     spread = one.detail.get("kinds")
     kinds = ""
     if spread:
@@ -90,9 +102,13 @@ def _hundredth(estimate: Estimate) -> Estimate:
     return Estimate(estimate.value / 100, low, high, estimate.basis)
 
 
-def _detectable(detail: Mapping[str, Any]) -> str:
-    smallest = detail.get("detectable")
-    return "" if smallest is None else f"; differences under {number(smallest, 1)} points could not be seen"
+def seen_words(detail: Mapping[str, Any]) -> str:
+    """What the comparison could have seen, and whether it shows that nothing is lost (an equivalence test)."""
+    smallest, margin = detail.get("detectable"), detail.get("margin")
+    words = "" if smallest is None else f"; differences under {number(smallest, 1)} points could not be seen"
+    if detail.get("no_loss"):
+        words += f"; no loss within {number(margin or 0, 1)} points (equivalence test, 5%)"
+    return words
 
 
 def counted(data: RunData) -> list[list[Row]]:
@@ -207,7 +223,7 @@ def _several(data: RunData) -> bool:
     return (data.summary.declared.get("requests_at_once") or 1) > 1
 
 
-def _quality(left: RunData, right: RunData, notes: list[str]) -> list[Number]:
+def _quality(left: RunData, right: RunData, notes: list[str], margin: float | None) -> list[Number]:
     found = paired(left, right)
     if found is None:
         return []
@@ -215,6 +231,12 @@ def _quality(left: RunData, right: RunData, notes: list[str]) -> list[Number]:
     if gap.questions < FEW:
         notes.append(f"{gap.questions} questions are few: only large differences could be seen")
     low, high, detectable = (None if share is None else share * 100 for share in (gap.low, gap.high, gap.detectable))
+    whole = not any(side.summary.quality and side.summary.quality.partial for side in (left, right))
+    if margin is not None and not whole:
+        notes.append("a part of the task only: no loss is claimed from it, whatever the difference")
+    detail = {"questions": gap.questions, "detectable": detectable}
+    if margin is not None:
+        detail |= {"margin": margin * 100, "no_loss": whole and equivalent(gap, margin)}
     return [
         Number(
             f"difference_{found.score}",
@@ -226,7 +248,7 @@ def _quality(left: RunData, right: RunData, notes: list[str]) -> list[Number]:
             high,
             "questions" if low is not None else "none",
             headline=True,
-            detail={"questions": gap.questions, "detectable": detectable},
+            detail=detail,
         )
     ]
 

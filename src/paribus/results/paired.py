@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from paribus.catalog import Catalog
 from paribus.conditions import CheckFailed
 from paribus.quality.statistics import Difference, paired_difference, question_means
 from paribus.results.data import RunData
 from paribus.results.items import grades
+from paribus.results.run import RunSummary
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,13 @@ class Paired:
 
     score: str
     difference: Difference
+
+
+def margin_of(catalog: Catalog, run: RunSummary) -> float | None:
+    """The preregistered margin of a run's task, as a share; null for speed and for tasks without one."""
+    task = catalog.tasks.get(run.quality.task) if run.quality is not None else None
+    margin = task.settings.get("margin") if task is not None else None
+    return None if margin is None else float(margin)
 
 
 def paired(left: RunData, right: RunData) -> Paired | None:
