@@ -62,6 +62,8 @@ class Asking:
     first_wait_s: float = 0.5
     longest_wait_s: float = 30.0
     total_timeout_s: float = 3 * 3600
+    idle_timeout_s: float = 900
+    """Seconds without a byte: a slow machine reads a long prompt for minutes."""
     alive: Callable[[], bool] = field(default=lambda: True)
 
 

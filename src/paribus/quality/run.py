@@ -208,7 +208,9 @@ def generate(
 async def _with_client(
     asking: Asking, journal: Journal, answered: Callable[[], None], work: Callable[[Answerer], Coroutine[Any, Any, T]]
 ) -> T:
-    async with Client(asking.endpoint, total_timeout_s=asking.total_timeout_s) as client:
+    async with Client(
+        asking.endpoint, total_timeout_s=asking.total_timeout_s, idle_timeout_s=asking.idle_timeout_s
+    ) as client:
         await client.open(asking.concurrency)
         return await work(LiveAnswerer(client, asking, journal, answered))
 
