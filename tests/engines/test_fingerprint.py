@@ -17,6 +17,7 @@ from paribus.engines.fingerprint import (
     Reading,
     Reference,
     compare,
+    faults,
     first_token,
     fixed_prompts,
     read,
@@ -113,8 +114,8 @@ def test_passes_are_what_the_counter_grew_by():
 def test_an_engine_without_pass_counters_cannot_be_verified():
     assert read([PromptLine(id="a", prompt="x")], lambda _: "never asked", lambda: {"drafts": 0}) == []
     found = verify([], reference(10))
-    assert found.observed == {"sampler_fingerprint": "unverified"}
-    assert (found.mismatch, found.unverified) == ("", "no pass counters")
+    assert found == {"sampler_fingerprint": "unverified", "sampler_note": "no pass counters"}
+    assert faults(found) == ("", "no pass counters")
 
 
 def test_an_answer_without_a_pass_is_an_error():
@@ -125,21 +126,24 @@ def test_an_answer_without_a_pass_is_an_error():
 def test_what_is_said_of_each_verdict():
     known = reference(10)
     good = verify(readings(10.2), known)
-    assert good.observed["sampler_fingerprint"] == f"reference {known.id}"
-    assert good.mismatch == good.unverified == ""
-    assert good.observed["sampler_readings"][0] == ["p00", 10.2, "The"]
+    assert good["sampler_fingerprint"] == f"reference {known.id}"
+    assert good["sampler_readings"][0] == ["p00", 10.2, "The"]
+    assert faults(good) == ("", "")
     bad = verify(readings(14), known)
-    assert bad.mismatch.startswith("14.0 passes a canvas where the reference takes 10.0")
-    assert bad.observed["sampler_fingerprint"] == f"not reference {known.id}: 14.0 passes for 10.0"
+    assert bad["sampler_fingerprint"] == f"not reference {known.id}: 14.0 passes for 10.0"
+    mismatch, unverified = faults(bad)
+    assert mismatch.startswith("14.0 passes a canvas where the reference takes 10.0")
+    assert unverified == ""
     alone = verify(readings(14), None)
-    assert alone.observed["sampler_fingerprint"] == "unverified"
-    assert alone.unverified == "no readings of the reference to compare"
+    assert alone["sampler_fingerprint"] == "unverified"
+    assert faults(alone) == ("", "no readings of the reference to compare")
+    assert faults({}) == ("", "")
 
 
 def test_two_starts_that_agree_with_one_reference_have_the_same_condition():
     known = reference(10)
     one, two = verify(readings(10), known), verify(readings(10.3), known)
-    assert one.observed["sampler_fingerprint"] == two.observed["sampler_fingerprint"]
+    assert one["sampler_fingerprint"] == two["sampler_fingerprint"]
 
 
 @pytest.fixture
@@ -198,10 +202,10 @@ def test_counters_that_come_late_are_waited_for(monkeypatch, system):
     monkeypatch.setattr(fingerprinting, "ask_json", ask)
     monkeypatch.setattr(fingerprinting, "_SETTLE_S", 0)
     found = fingerprinting.verify_sampler(session, Catalog(ROOT))
-    assert {passes for _, passes, _ in found.observed["sampler_readings"]} == {9.0}
+    assert {passes for _, passes, _ in found["sampler_readings"]} == {9.0}
     assert bodies[0]["max_tokens"] == 32
     assert bodies[0]["seed"] == 1
-    assert found.unverified == "no readings of the reference to compare"
+    assert found["sampler_note"] == "no readings of the reference to compare"
     monkeypatch.setattr(fingerprinting, "ask_json", lambda *_, **__: {"choices": []})
     with pytest.raises(EnvironmentFault, match="fingerprint could not be taken"):
         fingerprinting.verify_sampler(session, Catalog(ROOT))

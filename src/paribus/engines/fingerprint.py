@@ -136,29 +136,34 @@ def compare(here: Sequence[Reading], there: Sequence[Reading]) -> Comparison:
     return Comparison(float(mine.mean()), reference, ratio, low, high, agreement, verdict)
 
 
-@dataclass(frozen=True)
-class Verified:
-    """What is said about a start's sampler: observed conditions, and why it is a mismatch or could not be verified."""
+def verify(readings: Sequence[Reading], reference: Reference | None) -> dict[str, Any]:
+    """What is observed of a sampler: `sampler_fingerprint`, `sampler_readings`, and `sampler_note` in words.
 
-    observed: dict[str, Any]
-    mismatch: str = ""
-    unverified: str = ""
-
-
-def verify(readings: Sequence[Reading], reference: Reference | None) -> Verified:
-    """Judge readings. The condition `sampler_fingerprint` names the reference it agrees with; runs compare by it."""
+    The fingerprint names the reference that it agrees with: runs compare by it, and only with the same one.
+    """
     if not readings:
-        return Verified({"sampler_fingerprint": UNVERIFIED}, unverified="no pass counters")
+        return {"sampler_fingerprint": UNVERIFIED, "sampler_note": "no pass counters"}
     kept = {"sampler_readings": [[each.prompt, each.passes, each.first] for each in readings]}
     if reference is None:
-        return Verified(
-            kept | {"sampler_fingerprint": UNVERIFIED}, unverified="no readings of the reference to compare"
-        )
+        note = "no readings of the reference to compare"
+        return kept | {"sampler_fingerprint": UNVERIFIED, "sampler_note": note}
     found = compare(readings, reference.readings)
     if found.verdict == "agrees":
-        return Verified(kept | {"sampler_fingerprint": f"reference {reference.id}", "sampler_agreement": found.words()})
-    kept |= {"sampler_agreement": found.words()}
-    if found.verdict == "mismatch":
-        own = f"not reference {reference.id}: {found.passes:.1f} passes for {found.reference_passes:.1f}"
-        return Verified(kept | {"sampler_fingerprint": own}, mismatch=found.words())
-    return Verified(kept | {"sampler_fingerprint": UNVERIFIED}, unverified=f"too close to chance: {found.words()}")
+        return kept | {"sampler_fingerprint": f"reference {reference.id}", "sampler_note": found.words()}
+    if found.verdict == "unresolved":
+        note = f"too close to chance: {found.words()}"
+        return kept | {"sampler_fingerprint": UNVERIFIED, "sampler_note": note}
+    own = f"{_NOT} {reference.id}: {found.passes:.1f} passes for {found.reference_passes:.1f}"
+    return kept | {"sampler_fingerprint": own, "sampler_note": found.words()}
+
+
+_NOT = "not reference"
+
+
+def faults(observed: Mapping[str, Any]) -> tuple[str, str]:
+    """Out of observed conditions: why the sampler is another than the reference's, and why it could not be verified.
+
+    Both empty where it agrees, or where no fingerprint was taken.
+    """
+    fingerprint, note = str(observed.get("sampler_fingerprint", "")), str(observed.get("sampler_note", ""))
+    return note if fingerprint.startswith(_NOT) else "", note if fingerprint == UNVERIFIED else ""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from paribus.catalog import Catalog, PromptLine, System
 from paribus.catalog.reading import one_sentence
 from paribus.conditions import EnvironmentFault, UsageError
-from paribus.engines.fingerprint import PROMPTS, Reading, Reference, Verified, fixed_prompts, read, verify
+from paribus.engines.fingerprint import PROMPTS, Reading, Reference, fixed_prompts, read, verify
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.session import Session
 from paribus.wire import payload
@@ -44,8 +45,8 @@ def reference_of(root: Path, system: System) -> Reference | None:
     return found
 
 
-def verify_sampler(session: Session, catalog: Catalog) -> Verified:
-    """Take the fingerprint of a session's server and hold it against the reference's, once a session.
+def verify_sampler(session: Session, catalog: Catalog) -> dict[str, Any]:
+    """Take the fingerprint of a session's server and hold it against the reference's: conditions to observe.
 
     Not while anything is measured: prompts are asked one after the other, and the counters are read between them.
     """

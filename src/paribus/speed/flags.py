@@ -48,6 +48,13 @@ class Facts:
     left_out: Sequence[str] = ()
     """Sampling fields that the engine doesn't accept."""
     sampler_unverified: str = ""
+    sampler_mismatch: str = ""
+    compiled: Sequence[str] = ()
+    """What the engine's log says was compiled in the measured part."""
+    settings_differ: Sequence[str] = ()
+    """Settings that the server reads back differently, in words."""
+    research: str = ""
+    """What is said of a server made for research; empty for any other."""
     busy_share: float | None = None
     throttled: str = ""
     throttled_severity: Severity = "invalid"
@@ -189,6 +196,22 @@ def not_stationary(facts: Facts) -> Flag | None:
     return flag("not_stationary", facts.warm_up) if facts.warm_up else None
 
 
+def compiled_in_window(facts: Facts) -> Flag | None:
+    """A compilation or a capture in the measured part (PROTOCOL rule 8)."""
+    several = f" and {len(facts.compiled) - 1} more" if len(facts.compiled) > 1 else ""
+    return flag("compiled_in_window", facts.compiled[0] + several) if facts.compiled else None
+
+
+def settings_differ(facts: Facts) -> Flag | None:
+    """A setting that only decides the speed reads back differently."""
+    return flag("settings_differ", "; ".join(facts.settings_differ)) if facts.settings_differ else None
+
+
+def research_implementation(facts: Facts) -> Flag | None:
+    """A server made for research."""
+    return flag("research_implementation", facts.research) if facts.research else None
+
+
 def drift(facts: Facts) -> Flag | None:
     """The first and the last third of the answers differ by more than 1.5 times in their time a token (medians).
 
@@ -229,8 +252,13 @@ def sampling_left_out(facts: Facts) -> Flag | None:
     return flag("sampling_left_out", ", ".join(sorted(facts.left_out))) if facts.left_out else None
 
 
+def sampler_mismatch(facts: Facts) -> Flag | None:
+    """A diffusion model whose fingerprint is not the reference's."""
+    return flag("sampler_mismatch", facts.sampler_mismatch) if facts.sampler_mismatch else None
+
+
 def sampler_unverified(facts: Facts) -> Flag | None:
-    """A diffusion engine without pass counters."""
+    """A diffusion engine without pass counters, or without a reference's readings to hold them against."""
     return flag("sampler_unverified", facts.sampler_unverified) if facts.sampler_unverified else None
 
 
@@ -281,11 +309,15 @@ START_RULES: tuple[Rule, ...] = (
     client_bound,
     admits,
     not_stationary,
+    compiled_in_window,
+    settings_differ,
+    research_implementation,
     drift,
     fewer_at_once,
     short_window,
     preliminary,
     sampling_left_out,
+    sampler_mismatch,
     sampler_unverified,
     synthetic,
     no_done,

@@ -11,6 +11,8 @@ from typing import Any
 from paribus.catalog import KINDS, Catalog, PlannedMeasure, PromptLine, Scale, Scenario, System
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError, start_number
 from paribus.engines import Session, StartRecord
+from paribus.engines.fingerprint import faults
+from paribus.engines.fingerprinting import verify_sampler
 from paribus.machine import Energy, write_atomic
 from paribus.machine import Load as MachineLoad
 from paribus.machine.proof import power_limited
@@ -39,6 +41,8 @@ def measure_speed_start(session: Session, planned: PlannedMeasure, catalog: Cata
     """
     scenario, scale = catalog.scenario(planned.id), catalog.scale(str(planned.declared["scale"]))
     load = load_of(planned, session.system, session.accepted, catalog, folder)
+    if session.system.model.kind == "diffusion" and "sampler_fingerprint" not in session.observed:
+        session.observed |= verify_sampler(session, catalog)
     watch = Watch(
         gauges=session.gauges,
         warming_up=session.warming_up,
@@ -141,11 +145,13 @@ def around_of(
     """What was seen around the requests of a start."""
     accepted = session.accepted
     counters = dict(session.record.counters)
-    diffusion = session.system.model.kind == "diffusion"
+    sampler_mismatch, sampler_unverified = faults(session.observed)
     facts = Facts(
         rows=(),
         cpu=catalog.hardware(str(planned.declared["hardware"])).card.kind == "cpu",
         headline=scenario.headline and not scenario.prefix_caching,
+        hosted=session.hosted,
+        **of_the_server(session.observed, session.record.observed),
         synthetic=_synthetic(scenario, session.system),
         preliminary_scale=scale.scale if scale.preliminary else None,
         lag_ms_p99=measured.lag.lag_ms_p99,
@@ -153,7 +159,8 @@ def around_of(
         warm_up=measured.warm_up.unsettled if measured.warm_up else "",
         window_short=measured.window_short,
         left_out=sorted(set(planned.declared.get("sampling") or {}) - accepted),
-        sampler_unverified="no pass counters" if diffusion and not counters.get("denoising_steps") else "",
+        sampler_mismatch=sampler_mismatch,
+        sampler_unverified=sampler_unverified,
         power_limited=power_limited(session.observed),
     )
     return Around(
@@ -164,6 +171,18 @@ def around_of(
         cpu_share=measured.lag.cpu_share,
         facts=facts,
     )
+
+
+def of_the_server(*observed: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `Facts` that say how the server ran: from observed conditions, live or in a manifest."""
+    found = {name: value for each in observed for name, value in each.items()}
+    return {
+        "compiled": tuple(map(str, found.get("compiled_in_window") or ())),
+        "settings_differ": tuple(map(str, found.get("settings_differ") or ())),
+        "research": str(found.get("engine_version") or "as its file says")
+        if found.get("research_implementation")
+        else "",
+    }
 
 
 def _synthetic(scenario: Scenario, system: System) -> str:
