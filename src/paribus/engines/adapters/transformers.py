@@ -122,9 +122,8 @@ class Transformers(Adapter):
             "sampling_defaults": props["sampling_defaults"],
             "attention_backend": props["attention"],
             "weights_format": props["dtype"],
-            "research_implementation": bool(props["research_implementation"]),
             "rendered_prompt": _rendered(running.base, system),
-        }
+        } | ({"research_implementation": True} if props["research_implementation"] else {})
 
 
 def _decoder(engine: str, launch: Launch) -> dict[str, Any]:
