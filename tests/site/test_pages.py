@@ -210,12 +210,9 @@ def test_the_claims_lines_say_that_nobody_has_run_this_yet(demo):
 
 
 def test_gaps_in_the_coverage_grid_carry_the_command_that_fills_them(demo):
-    gaps = demo.page("index.html").with_class("gap")
-    assert gaps
-    assert (
-        "snakemake --profile cpu --config 'systems=smollm2-135m--q4-1--llamacpp--*' measures="
-        in gaps[0].attributes["title"]
-    )
+    gaps = [gap.attributes["title"] for gap in demo.page("index.html").with_class("gap")]
+    command = "snakemake --profile cpu --config 'systems=smollm2-135m--q4-1--llamacpp--*' measures="
+    assert any(command in title for title in gaps)
 
 
 def test_what_was_left_out_is_said_with_its_reason(demo):

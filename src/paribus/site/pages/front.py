@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from paribus.catalog import matches
+from paribus.catalog.fit import fit
 from paribus.conditions import ParibusError
 from paribus.site import words
 from paribus.site.content import Figure, Run
@@ -160,23 +161,26 @@ def duels(site: Site) -> list[tuple[str, str]]:
 
 
 def coverage(site: Site) -> list[GridRow]:
-    """What each card could measure and has: a row a stack, a column a scenario or task."""
+    """What each card could measure and has: a row a stack, a column a scenario or task. Cards with runs come first."""
     rows = []
-    for hardware in site.hardware:
+    seen = {str(run.row["hardware"]) for run in site.content.runs.values()}
+    for hardware in sorted(site.hardware, key=lambda name: (name not in seen, name)):
         for stack in planned_stacks(site, hardware):
             rows.append(_grid_row(site, hardware, stack))
     return rows
 
 
 def planned_stacks(site: Site, hardware: str) -> list[str]:
-    """Stacks that a card's profile plans: those its glob names, or those of the pairs; and whatever was measured."""
-    wanted = site.hardware[hardware].systems
-    names = {"--".join([*s.name.stack]) + ("--think" if s.name.think else "") for s in site.catalog.systems.values()}
-    if wanted == "pairs":
+    """Stacks that a card's profile plans and can run: those its glob names, or those of the pairs; and whatever was
+    measured."""
+    profile = site.hardware[hardware]
+    able = {name: s for name, s in site.catalog.systems.items() if fit(s, profile).can_run}
+    names = {"--".join([*s.name.stack]) + ("--think" if s.name.think else "") for s in able.values()}
+    if profile.systems == "pairs":
         sides = {side for pair in site.catalog.pairs.pairs for side in (pair.left, pair.right)}
         planned = names & sides
     else:
-        systems = [s for name, s in site.catalog.systems.items() if matches(name, wanted)]
+        systems = [s for name, s in able.items() if matches(name, profile.systems)]
         planned = {"--".join(s.name.stack) + ("--think" if s.name.think else "") for s in systems}
     measured = {str(r.row["stack"]) for r in site.content.runs.values() if r.row["hardware"] == hardware}
     return sorted(planned | measured)
