@@ -86,6 +86,7 @@ class Session:
         self.accepted = frozenset({"temperature"})
         self.observed: dict[str, object] = {}
         self.record = StartRecord()
+        self.hosted = False
         self.parts: list[str] = []
 
     def gauges(self):

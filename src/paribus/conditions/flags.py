@@ -109,6 +109,25 @@ FLAGS = _table(
         "The warm-up had not settled: {detail}.",
     ),
     FlagKind(
+        "compiled_in_window",
+        "invalid",
+        "the engine's log tells of a compilation or a graph capture inside the measured part",
+        "The engine compiled while it was measured: {detail}.",
+    ),
+    FlagKind(
+        "settings_differ",
+        "warning",
+        "the running server tells another value of a setting that only decides the speed than the one declared (of one "
+        "that decides the answers: a fault, nothing is measured)",
+        "The server runs with other settings than declared: {detail}.",
+    ),
+    FlagKind(
+        "research_implementation",
+        "invalid",
+        "a server made for research, as the system's file says",
+        "A research implementation, shown and not ranked: {detail}.",
+    ),
+    FlagKind(
         "drift",
         "warning",
         "the first third of the answers took over 1.5 times as long a token as the last third, or under 1/1.5 "

@@ -45,12 +45,15 @@ def run_job(
     cards = card_names(plan, catalog or catalog_of(root, plan))
     with watch_parent(), ExitStack() as stack:
         locks = [stack.enter_context(card_lock(c, timeout_s=LOCK_WAIT_S, purpose=f"job {job.job}")) for c in cards]
-        proof = require_card(plan.hardware, (catalog or catalog_of(root, plan)).hardware(plan.hardware).card)
-        telemetry = stack.enter_context(Telemetry())
+        card = (catalog or catalog_of(root, plan)).hardware(plan.hardware).card
+        proof = require_card(plan.hardware, card)
+        # Somebody else's server runs on a machine that this one's telemetry says nothing of.
+        telemetry = None if card.kind == "hosted" else stack.enter_context(Telemetry())
         keep = tuple(lock.handle for lock in locks)
         session = stack.enter_context(open_session(root, job, catalog or catalog_of(root, plan), keep=keep))
         session.observed |= proof.observed
-        telemetry.wait_ready()
+        if telemetry is not None:
+            telemetry.wait_ready()
         session.telemetry = telemetry
         started = session.timings["engine_start"]
         told(f"{job.job}: {session.system.name} is ready after {started:.1f} s")
@@ -134,6 +137,7 @@ def _measure(
             ended_at=now(),
             engine_start=engine_start,
             elapsed=(time.monotonic_ns() - began_ns) / 1e9,
+            hosted=session.hosted,
         )
         folder.seal(manifest_of(folder, measured))
 
@@ -143,4 +147,5 @@ def _keep(session: Session, folder: StartFolder, record: StartRecord, began_ns: 
     zero = (record.window_ns or session.record.window_ns or (began_ns, 0))[0]
     if session.telemetry is not None:
         session.telemetry.write(folder.path / "telemetry.parquet", began_ns, time.monotonic_ns(), zero)
-    write_atomic(folder.path / "engine.log", kept_log(session.log, folder.root).encode())
+    if not session.hosted:
+        write_atomic(folder.path / "engine.log", kept_log(session.log, folder.root).encode())

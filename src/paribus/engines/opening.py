@@ -116,10 +116,12 @@ def _started(started: Starting, adapter: Engine, prepared: Prepared, log: Path) 
 
 def _read(adapter: Engine, launch: Launch, read: dict[str, Any]) -> dict[str, Any]:
     """What was read back, its settings held against the declared ones, and what the file says of the stream."""
-    observed = {name: value for name, value in read.items() if name != "settings"}
-    told = {"research_implementation": True} if launch.system.use.research_implementation else {}
-    interval = {"streaming_interval": launch.system.use.streaming_interval}
-    return observed | read_back(adapter, launch, read) | interval | told
+    use, apart = launch.system.use, ("settings", "research_implementation")
+    observed = {name: value for name, value in read.items() if name not in apart}
+    observed |= read_back(adapter, launch, read) | {"streaming_interval": use.streaming_interval}
+    if use.research_implementation or read.get("research_implementation"):
+        observed["research_implementation"] = True
+    return observed
 
 
 def _hosted(adapter: Engine, launch: Launch, log: Path) -> Session:

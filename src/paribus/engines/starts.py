@@ -118,6 +118,8 @@ class Measured:
     ended_at: str
     engine_start: float
     elapsed: float
+    hosted: bool = False
+    """Whether somebody else ran the server: never ranked with owned hardware."""
 
 
 def manifest_of(folder: StartFolder, measured: Measured) -> Manifest:
@@ -132,7 +134,7 @@ def manifest_of(folder: StartFolder, measured: Measured) -> Manifest:
         start=folder.number,
         started_at=measured.started_at,
         ended_at=measured.ended_at,
-        origin="catalog",
+        origin="endpoint" if measured.hosted else "catalog",
         declared=measured.planned.declared,
         observed=scrub_value({**measured.observed, **found}, root=folder.root),
         hashes=measured.planned.hashes,

@@ -14,6 +14,7 @@ from paribus.results.reading import open_parquet, shown
 from paribus.speed.flags import Facts
 from paribus.speed.metrics.throughput import Window
 from paribus.speed.metrics.tokens import Tokenizer
+from paribus.speed.run import of_the_server
 from paribus.speed.summarise import Around
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.trace import Prompt, Trace, trace
@@ -54,6 +55,8 @@ def around_from(manifest: Manifest, summary: SpeedSummary, scenario: Scenario, s
         rows=(),
         cpu=cpu,
         headline=scenario.headline and not scenario.prefix_caching,
+        hosted=manifest.origin == "endpoint",
+        **of_the_server(observed),
         synthetic=synthetic,
         preliminary_scale=scale.scale if scale.preliminary else None,
         lag_ms_p99=summary.client.lag_ms_p99,

@@ -97,7 +97,7 @@ def load_of(planned: PlannedMeasure, system: System, accepted: frozenset[str], c
         prompts=prompts,
         tuning=fitting(tuning, context, cap) or prompts,
         sampling={name: value for name, value in sampling.items() if name in accepted},
-        extra=system.thinking_settings,
+        extra=system.thinking_settings | ({"ignore_eos": True} if scenario.ignore_end else {}),
         requests=scale.requests_of(scenario) if several else len(prompts),
         window_s=scale.window_s if several else 0.0,
         window_completions=scale.window_completions * scenario.requests if several else 0,
