@@ -213,10 +213,12 @@ def test_a_plan_without_a_start_does_not_read_like_done(plan_of):
     assert "left out: giant--q8--engine--plain: it needs 500 GB" in text
 
 
-@pytest.mark.parametrize("key", ["systems", "measures", "scale", "catalog", "results"])
+@pytest.mark.parametrize("key", ["systems", "measures", "scale", "catalog", "results", "starts", "repeat"])
 def test_an_empty_setting_is_refused_and_not_taken_for_the_default(small, key):
     run = paribus("plan", "--profile", "small", "--config", f"{key}=", cwd=small)
     assert (run.returncode, run.stdout) == (2, "")
+    assert f"paribus: --config {key}= is empty" in run.stderr
+    run = paribus("plan", "--profile", "small", "--config", f"{key}=' '", cwd=small)
     assert f"paribus: --config {key}= is empty" in run.stderr
 
 

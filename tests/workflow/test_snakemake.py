@@ -129,6 +129,33 @@ def test_starts_alternate_and_committed_results_need_nothing_in_a_fresh_clone(cl
     assert not (fresh / "build/calls.txt").exists()
 
 
+def test_items_of_the_hub_are_fetched_before_anything_is_measured(clone):
+    task = clone.root / "tasks/quality/exam.yaml"
+    text = task.read_text()
+    task.write_text(text.replace("data:\n", "data:\n  hub: [{repository: some/items, files: {a.jsonl: null}}]\n"))
+    run = clone.run("--config", "scale=full", "measures=exam", HF_HUB_OFFLINE="0")
+    assert run.returncode == 0, run.stdout
+    assert clone.measured() == ["plain 1 exam"]
+    assert clone.calls.index("fetch items exam") < clone.calls.index("quality")
+    assert "size not known, not counted: the items of exam (some/items)" in run.stdout
+    assert "Nothing to be done" in clone.run("--config", "scale=full", "measures=exam", HF_HUB_OFFLINE="0").stdout
+
+
+@pytest.mark.parametrize("typed", ["starts=", "systems="])
+def test_an_empty_setting_is_refused_by_the_workflow_too(clone, typed):
+    run = clone.run("-n", "--config", typed)
+    assert run.returncode == 2
+    assert f"paribus: --config {typed} is empty" in run.stdout
+    assert "Traceback" not in run.stdout
+
+
+def test_a_profile_may_leave_the_number_of_starts_open(clone):
+    with (clone.root / "hardware/small/hardware.yaml").open("a") as file:
+        file.write("starts: null\n")
+    run = clone.run("-n", "--config", "scale=demo")
+    assert run.returncode == 0, run.stdout
+
+
 def test_a_dry_run_starts_nothing_writes_no_plan_and_says_what_waits(clone):
     dry = clone.run("-n", "--config", "scale=demo")
     assert dry.returncode == 0
