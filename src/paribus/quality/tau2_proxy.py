@@ -201,6 +201,8 @@ class Proxy:
             }
         number, _, rest = path.removeprefix("/").partition("/")
         talk, value = self.talks[int(number)], orjson.loads(body)
+        if not isinstance(value, dict):
+            raise TypeError("the body is no object")
         if rest == "agent/chat/completions":
             return await self._ask_agent(talk, value)
         if rest == "user/chat/completions":
