@@ -50,6 +50,14 @@ class Asked:
         return self.messages is not None
 
 
+@dataclass
+class Prompt:
+    """A rendered prompt: its tokens, and how many may follow."""
+
+    tokens: list[int]
+    room: int
+
+
 def read(body: Any, *, chat: bool, fields: frozenset[str]) -> Asked:
     """Check a body. `fields`: sampling fields that the model's family takes. Raises `Unfit` with one sentence."""
     if not isinstance(body, dict):

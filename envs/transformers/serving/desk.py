@@ -6,11 +6,14 @@ import queue
 import threading
 import traceback
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from serving.asked import Asked
-from serving.model import Model, Prompt
+from serving.asked import Asked, Prompt
 from serving.run import Run
 from serving.text import Piece
+
+if TYPE_CHECKING:  # torch comes with it
+    from serving.model import Model
 
 
 @dataclass

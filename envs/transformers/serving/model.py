@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import transformers
 
-from serving.asked import Asked
+from serving.asked import Asked, Prompt
 from serving.families import Family, load_family
 from serving.families.loading import ids_of
 from serving.meters import Meters
@@ -21,14 +21,6 @@ from serving.text import Piece, Teller
 
 ADMITTED = 1
 """Requests answered at once. The loops of these models are for one sequence; others wait for their turn."""
-
-
-@dataclass
-class Prompt:
-    """A rendered prompt: its tokens, and how many may follow."""
-
-    tokens: list[int]
-    room: int
 
 
 @dataclass

@@ -10,14 +10,16 @@ import sys
 import traceback
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from serving import asked as requests
 from serving.answers import Shape, fault
 from serving.desk import Desk, Failed, Said, Ticket
-from serving.model import Model
 from serving.run import Run
 from serving.settings import Unfit
+
+if TYPE_CHECKING:  # torch comes with it
+    from serving.model import Model
 
 _MOST_BODY = 32 << 20
 _LOOK_S = 0.2
