@@ -118,7 +118,12 @@ def test_acceptance_over_a_window_is_made_of_differences():
 
 def test_denoising_steps_give_tokens_a_pass():
     counters = named(DIFFUSION_PAGE, VLLM, COUNTERS)
-    assert counters == {"generated_tokens": 2048, "denoising_steps": 128, "committed_tokens": 2048}
+    assert counters == {
+        "generated_tokens": 2048,
+        "denoising_steps": 128,
+        "committed_tokens": 2048,
+        "canvas_positions": 2304,
+    }
     found = acceptance(counters)
     assert (found.acceptance_length, found.tokens_per_pass) == (None, 16.0)
     bare = DIFFUSION_PAGE.replace("_steps_total", "_steps").replace("committed_tokens_total", "committed_tokens")

@@ -27,6 +27,7 @@ COUNTERS = (
     "forward_passes",
     "denoising_steps",
     "committed_tokens",
+    "canvas_positions",
 )
 """Our names of what engines count, always growing. An engine that lacks one leaves it out."""
 

@@ -37,9 +37,28 @@ VLLM: dict[str, str] = {
     "vllm:diffusion_num_denoising_steps": "denoising_steps",
     "vllm:diffusion_num_committed_tokens_total": "committed_tokens",
     "vllm:diffusion_num_committed_tokens": "committed_tokens",
+    "vllm:diffusion_num_canvas_positions_total": "canvas_positions",
+    "vllm:diffusion_num_canvas_positions": "canvas_positions",
 }
 """vLLM (<https://docs.vllm.ai/en/stable/usage/metrics/>); its client library adds `_total` to counters. Where two names
 stand for one of ours, the first that is there counts: older versions tell cached prompt tokens as hits only."""
+
+_POSITION = re.compile(
+    r'^vllm:spec_decode_num_accepted_tokens_per_pos_total\{(?:.*,)?position="(\d+)".*\}\s+(\S+)', re.MULTILINE
+)
+
+
+def vllm_positions(text: str) -> dict[str, float]:
+    """How many drafts were accepted at least up to each position: `accepted_at_1`, `accepted_at_2`, ..."""
+    found: dict[str, float] = {}
+    for position, value in _POSITION.findall(text):
+        name = f"accepted_at_{int(position) + 1}"
+        try:
+            found[name] = found.get(name, 0.0) + float(value)
+        except ValueError:
+            continue
+    return found
+
 
 SGLANG: dict[str, str] = {
     "sglang:spec_verify_calls_total": "drafts",

@@ -1,0 +1,151 @@
+"""vLLM, the engine on NVIDIA cards: `vllm serve` from its locked environment or an image.
+
+Flags and their meaning: `paribus.engines.vllm`. Counters: <https://docs.vllm.ai/en/stable/usage/metrics/>.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from paribus.catalog import System
+from paribus.conditions import UsageError
+from paribus.engines.base import Adapter, Compilation, How, Launch, Running
+from paribus.engines.counters import VLLM, vllm_positions
+from paribus.engines.local import NoAnswer, ask_json
+from paribus.engines.vllm import log
+from paribus.engines.vllm.arguments import admitted, arguments
+from paribus.engines.vllm.denoising import (
+    GENERATION,
+    checkpoint_generation,
+    effective_denoising,
+    generation_file,
+    needs_generation_file,
+)
+
+SAMPLING = frozenset(
+    {"temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty", "seed"}
+)
+_NOT_SPECULATING = frozenset({"min_p"})
+"""Answered with 400 beside speculation (vllm/sampling_params.py, `_validate_spec_decode`)."""
+_DIFFUSION = frozenset({"top_p", "top_k"})
+"""What the diffusion path takes: temperature is a schedule of its own, and any but 1.0 is answered with 400, as are
+seed and min_p; penalties are passed over (vllm/sampling_params.py, `_validate_diffusion`)."""
+
+_QUIET = {
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "VLLM_LOGGING_LEVEL": "INFO",
+    "VLLM_LOGGING_COLOR": "0",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+}
+
+
+class Vllm(Adapter):
+    """The adapter; a build for another kind of machine is another engine with an environment of its own."""
+
+    ways: tuple[How, ...] = ("env", "image")
+    metrics = VLLM
+    decisive = frozenset({"max_model_len", "dtype", "quantization", "kv_cache_dtype"})
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def sampling_fields(self, system: System) -> frozenset[str]:
+        """By decoder: vLLM answers others with 400."""
+        if system.decoder.method == "block-diffusion":
+            return _DIFFUSION
+        return SAMPLING - _NOT_SPECULATING if system.decoder.speculates else SAMPLING
+
+    def command(self, launch: Launch) -> list[str]:
+        """`vllm serve`, through Python: the program's own file names the folder it was installed in.
+
+        In the locked environment every kernel that is compiled while requests are answered is told, not only the first
+        of its kind (PROTOCOL rule 8); images hold older versions, which don't know the flag.
+        """
+        told = ["--jit-monitor-verbose"] if launch.how == "env" else []
+        serve = [str(launch.python), "-m", "vllm.entrypoints.cli.main", "serve"]
+        return [*serve, *arguments(launch, self.name), *told]
+
+    def environment(self, launch: Launch) -> dict[str, str]:
+        """No telemetry, a plain log, and a cache of compiled code below `build/`; then the catalog's variables."""
+        cache = {"VLLM_CACHE_ROOT": str(launch.root / "build" / "cache" / "vllm")} if launch.how == "env" else {}
+        for name in launch.variables:
+            if not name.startswith(("VLLM_", "NCCL_", "TRITON_", "FLASHINFER_", "CUDA_", "PYTORCH_")):
+                raise UsageError(f"{launch.system.name}: the variable {name} is none of vLLM's, NCCL's or CUDA's")
+        return _QUIET | cache | launch.variables
+
+    def files(self, launch: Launch) -> dict[str, str]:
+        """The denoising settings that vLLM reads from a file only."""
+        if not needs_generation_file(launch.system):
+            return {}
+        return {GENERATION: generation_file(launch.system, launch.weights)}
+
+    def counters(self, metrics_text: str) -> dict[str, float]:
+        """By the table, and how many drafts were accepted up to each position (`accepted_at_1`, ...)."""
+        return super().counters(metrics_text) | vllm_positions(metrics_text)
+
+    def observe(self, running: Running) -> dict[str, Any]:
+        """`/version`, `/v1/models`, the rendered prompt, and what the log says of the configuration in force."""
+        models = ask_json(f"{running.base}/v1/models")
+        given, found = log.arguments_of(running.log), log.findings(running.log)
+        settings = {"max_model_len": int(models["data"][0]["max_model_len"])}
+        settings |= {name: given[name] for name in running.launch.settings if name in given}
+        settings |= _denoising(running, given)
+        return {
+            "engine_version": f"vllm {ask_json(f'{running.base}/version')['version']}",
+            "admitted": int(given.get("max_num_seqs", admitted(running.launch))),
+            "context": settings["max_model_len"],
+            "sampling_defaults": _sampling_defaults(running, given),
+            "rendered_prompt": _rendered(running),
+            "attention_backend": _attention(running, given, found),
+            **{name: value for name, value in found.items() if not name.startswith("engine_")},
+            "settings": settings,
+        }
+
+    def compilations(self, log_text: str) -> list[Compilation]:
+        """Graphs compiled and captured, and kernels compiled while serving."""
+        return log.compilations(log_text)
+
+
+def _denoising(running: Running, given: dict[str, Any]) -> dict[str, Any]:
+    if running.launch.system.decoder.method != "block-diffusion":
+        return {}
+    place = running.launch.folder if needs_generation_file(running.launch.system) else running.launch.weights
+    return effective_denoising(dict(given.get("diffusion_config") or {}), checkpoint_generation(Path(place)))
+
+
+def _sampling_defaults(running: Running, given: dict[str, Any]) -> dict[str, Any] | str:
+    """What the server does where a request says nothing."""
+    override = given.get("override_generation_config")
+    if given.get("generation_config", "auto") == "auto":
+        return "the checkpoint's" + (f", with {override}" if override else "")
+    schedule = running.launch.system.decoder.method == "block-diffusion"
+    neutral = {"temperature": "a schedule of its own" if schedule else 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0}
+    return {**neutral, **(override or {})}
+
+
+def _attention(running: Running, given: dict[str, Any], found: dict[str, Any]) -> str:
+    if "attention_backend" in found:
+        return str(found["attention_backend"])
+    return str(given.get("attention_backend") or running.launch.settings.get("attention_backend", "not stated"))
+
+
+def _rendered(running: Running) -> str | None:
+    """How the chat template renders one short message with this system's switch for thinking."""
+    system = running.launch.system
+    asked = {
+        "model": system.name.model,
+        "messages": [{"role": "user", "content": "hello"}],
+        "add_generation_prompt": True,
+        **{n: v for n, v in system.thinking_settings.items() if n == "chat_template_kwargs"},
+    }
+    try:
+        tokens = ask_json(f"{running.base}/tokenize", asked)["tokens"]
+        prompt = ask_json(f"{running.base}/detokenize", {"model": system.name.model, "tokens": tokens})["prompt"]
+    except (NoAnswer, LookupError, TypeError):
+        return None
+    return str(prompt)[:2000]
+
+
+ENGINE = Vllm("vllm")

@@ -1,0 +1,181 @@
+"""vLLM's command line from the catalog: launch settings are its own flags in snake case.
+
+Flags: `vllm serve --help=all` of vLLM 0.33.0 (vllm/engine/arg_utils.py, vllm/entrypoints/common/cli_args.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from paribus.catalog import Scalar, System
+from paribus.conditions import UsageError
+from paribus.engines.base import Launch
+from paribus.engines.vllm.denoising import diffusion_config, needs_generation_file
+from paribus.engines.vllm.drafting import SPECULATIVE, speculative_config
+
+VALUES = frozenset(
+    {
+        "attention_backend",
+        "block_size",
+        "cpu_offload_gb",
+        "data_parallel_size",
+        "dtype",
+        "gpu_memory_utilization",
+        "kv_cache_dtype",
+        "kv_cache_memory_bytes",
+        "linear_backend",
+        "load_format",
+        "mamba_cache_mode",
+        "mamba_ssm_cache_dtype",
+        "max_cudagraph_capture_size",
+        "max_model_len",
+        "max_num_batched_tokens",
+        "mm_encoder_attn_backend",
+        "model_impl",
+        "moe_backend",
+        "optimization_level",
+        "performance_mode",
+        "pipeline_parallel_size",
+        "quantization",
+        "reasoning_parser",
+        "tensor_parallel_size",
+        "tokenizer",
+        "tokenizer_mode",
+        "tool_call_parser",
+    }
+)
+"""Flags with a value. `max_num_seqs`, `generation_config` and those that others decide are apart."""
+
+SWITCHES = frozenset(
+    {
+        "async_scheduling",
+        "disable_custom_all_reduce",
+        "enable_auto_tool_choice",
+        "enable_chunked_prefill",
+        "enable_expert_parallel",
+        "enable_flashinfer_autotune",
+        "enforce_eager",
+        "language_model_only",
+        "skip_mm_profiling",
+    }
+)
+"""Flags that are on or off: `--x` or `--no-x`."""
+
+JSON = frozenset(
+    {
+        "attention_config",
+        "compilation_config",
+        "default_chat_template_kwargs",
+        "hf_overrides",
+        "kernel_config",
+        "limit_mm_per_prompt",
+        "override_generation_config",
+    }
+)
+"""Flags whose value is a JSON object."""
+
+_ELSEWHERE = {
+    "model": "the weights",
+    "served_model_name": "the file's name",
+    "host": "Paribus",
+    "port": "Paribus",
+    "api_key": "nobody: the server listens on this machine only",
+    "speculative_config": "the decoder's parameters",
+    "diffusion_config": "the decoder's lossy settings",
+    "enable_prefix_caching": "the measure (`prefix_caching`)",
+    "stream_interval": "`streaming_interval` of the engine",
+    "trust_remote_code": "`trust_remote_code` of the engine",
+    "seed": "nobody: no seed in speed runs (PROTOCOL rule 7)",
+}
+"""Flags that the catalog sets in another place, and where."""
+
+_APART = frozenset({"max_num_seqs", "generation_config", "slots", "prefix_caching"})
+
+
+def arguments(launch: Launch, engine: str) -> list[str]:
+    """Everything after `vllm serve`. Raises `UsageError` for a setting that vLLM, or Paribus, doesn't know.
+
+    Three defaults aren't vLLM's own. `--generation-config vllm`: sampling defaults are vLLM's neutral ones, and a cap
+    in the checkpoint (DiffusionGemma: 256 new tokens) cuts no answer. `--max-num-seqs`: as many as the measure keeps
+    open, never more than the catalog says. Prefix caching is off unless the measure wants it.
+    """
+    settings, system = launch.settings, launch.system
+    _check(settings, system, engine)
+    line = [str(launch.weights), "--served-model-name", system.name.model, "--host", launch.host]
+    line += ["--port", str(launch.port), "--max-num-seqs", str(admitted(launch))]
+    line += ["--enable-prefix-caching" if settings.get("prefix_caching") else "--no-enable-prefix-caching"]
+    line += ["--generation-config", _generation(launch)]
+    for name in sorted(settings):
+        line += _flag(name, settings[name])
+    if system.use.trust_remote_code:
+        line += ["--trust-remote-code"]
+    if system.use.streaming_interval != 1:
+        line += ["--stream-interval", str(system.use.streaming_interval)]
+    line += _json("--speculative-config", speculative_config(launch))
+    return line + _json("--diffusion-config", diffusion_config(system))
+
+
+def admitted(launch: Launch) -> int:
+    """Requests that run at once: a recipe's limit is kept, since more than it ran out of memory.
+
+    vllm-project/vllm#50699: DiffusionGemma's buffers grow with requests x canvas x vocabulary, and the engine dies at
+    its first full batch. Where the limit is below what a measure keeps open, the start says `admits N`.
+    """
+    limit = launch.settings.get("max_num_seqs")
+    return min(launch.slots, int(limit)) if limit else launch.slots
+
+
+def _generation(launch: Launch) -> str:
+    """Where vLLM takes generation settings from: nowhere, our own file, or (with its cap taken out) the checkpoint."""
+    given = str(launch.settings.get("generation_config", "vllm"))
+    if needs_generation_file(launch.system):
+        return str(launch.folder)
+    if given != "vllm":
+        override = launch.settings.get("override_generation_config")
+        if given != "auto" or "max_new_tokens" not in _object("override_generation_config", override or "{}"):
+            raise UsageError(
+                f"{launch.system.name}: generation_config: {given} takes sampling defaults and a cap on new tokens "
+                "from the checkpoint; leave it out, or take the cap away with "
+                "override_generation_config: '{\"max_new_tokens\": null}'"
+            )
+    return given
+
+
+def _check(settings: Mapping[str, Scalar], system: System, engine: str) -> None:
+    for name in sorted(settings):
+        if name in _ELSEWHERE:
+            raise UsageError(f"{system.name}: {name} is no launch setting: {_ELSEWHERE[name]} decides it")
+        known = name in VALUES | SWITCHES | JSON | _APART or name.removeprefix("speculative_") in SPECULATIVE
+        if not known:
+            raise UsageError(
+                f"{system.name}: the adapter of {engine} knows no launch setting {name}; known: "
+                f"{', '.join(sorted(VALUES | SWITCHES | JSON | _APART))}, and speculative_ with one of "
+                f"{', '.join(sorted(SPECULATIVE))}"
+            )
+
+
+def _flag(name: str, value: Scalar) -> list[str]:
+    flag = "--" + name.replace("_", "-")
+    if name in SWITCHES:
+        if not isinstance(value, bool):
+            raise UsageError(f"{name} is true or false, not {value!r}")
+        return [flag if value else flag.replace("--", "--no-", 1)]
+    if name in JSON:
+        return _json(flag, _object(name, value))
+    return [flag, str(value)] if name in VALUES else []
+
+
+def _object(name: str, value: Scalar) -> dict[str, Any]:
+    try:
+        read = json.loads(str(value))
+    except ValueError as error:
+        raise UsageError(f"{name} is not JSON: {error}") from error
+    if not isinstance(read, dict):
+        raise UsageError(f"{name} must be a JSON object, not {value!r}")
+    return read
+
+
+def _json(flag: str, value: dict[str, Any] | None) -> list[str]:
+    return [flag, json.dumps(value, sort_keys=True)] if value else []

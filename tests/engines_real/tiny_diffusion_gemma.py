@@ -1,0 +1,107 @@
+"""Makes a tiny DiffusionGemma with random weights, in torch's environment: `tiny_diffusion_gemma.py FOLDER`.
+
+What it writes is noise, from a fixed seed: it shows that a server's diffusion path works, never how fast or good a
+model is. One token is one printable ASCII character, so that every answer is whole text; heads have the sizes that
+vLLM's attention on CPUs knows.
+"""
+
+import string
+import sys
+from pathlib import Path
+
+import torch
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+from transformers import (
+    DiffusionGemmaConfig,
+    DiffusionGemmaForBlockDiffusion,
+    DiffusionGemmaTextConfig,
+    PreTrainedTokenizerFast,
+)
+from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
+    DiffusionGemmaGenerationConfig,
+    EntropyBoundSamplerConfig,
+)
+
+CANVAS = 32
+SPECIAL = ["<pad>", "<eos>", "<bos>", "<unk>", "<turn>", "<think>"]
+TEMPLATE = (
+    "{% for m in messages %}<turn>{{ m.role }}\n{{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<turn>model\n{% if enable_thinking is defined and enable_thinking %}<think>"
+    "{% endif %}{% endif %}"
+)
+
+
+def tokenizer() -> PreTrainedTokenizerFast:
+    """One token a character; what isn't ASCII is unknown."""
+    characters = [*SPECIAL, *string.digits, *string.ascii_letters, *string.punctuation, " ", "\n"]
+    inner = Tokenizer(models.WordLevel({token: i for i, token in enumerate(characters)}, unk_token="<unk>"))
+    inner.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    inner.decoder = decoders.Fuse()
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>", bos_token="<bos>", unk_token="<unk>"
+    )
+    made.add_special_tokens({"additional_special_tokens": ["<turn>", "<think>"]})
+    made.chat_template = TEMPLATE
+    return made
+
+
+def model(vocabulary: int) -> DiffusionGemmaForBlockDiffusion:
+    """Two layers and a canvas of 32, with the checkpoint's own settings of its sampler."""
+    text = DiffusionGemmaTextConfig(
+        vocab_size=vocabulary,
+        hidden_size=128,
+        intermediate_size=256,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=32,
+        global_head_dim=64,
+        num_global_key_value_heads=1,
+        sliding_window=512,
+        max_position_embeddings=4096,
+        num_experts=4,
+        top_k_experts=2,
+        moe_intermediate_size=64,
+        layer_types=["sliding_attention", "full_attention"],
+    )
+    vision = {
+        "model_type": "gemma4_vision",
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "default_output_length": 16,
+        "head_dim": 32,
+    }
+    config = DiffusionGemmaConfig(
+        text_config=text, vision_config=vision, canvas_length=CANVAS, image_token_id=3, boi_token_id=3, eoi_token_id=3
+    )
+    made = DiffusionGemmaForBlockDiffusion(config)
+    made.generation_config = DiffusionGemmaGenerationConfig(
+        max_new_tokens=256,
+        max_denoising_steps=8,
+        sampler_config=EntropyBoundSamplerConfig(entropy_bound=0.1),
+        t_min=0.4,
+        t_max=0.8,
+        stability_threshold=1,
+        confidence_threshold=0.005,
+        eos_token_id=1,
+        pad_token_id=0,
+        bos_token_id=2,
+    )
+    return made
+
+
+def main(folder: Path) -> None:
+    """Write the model with its tokenizer."""
+    torch.manual_seed(20261201)
+    words = tokenizer()
+    made = model(-(-len(words) // 64) * 64)
+    made.save_pretrained(folder)
+    words.save_pretrained(folder)
+    print(sum(parameter.numel() for parameter in made.parameters()))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
