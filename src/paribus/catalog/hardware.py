@@ -95,3 +95,9 @@ class HardwareFile(Spec):
     exclusions: list[Exclusion] = []
     speeds: Speeds
     note: str = ""
+
+    def with_memory(self, memory_gb: float | None) -> HardwareFile:
+        """This profile for a machine whose card has so much memory; none: as the file has it."""
+        if memory_gb is None:
+            return self
+        return self.model_copy(update={"card": self.card.model_copy(update={"memory_gb": memory_gb})})

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import psutil
 
-from paribus.catalog.envs import items_marker, lock_hash, program_hash
+from paribus.catalog.envs import environment_marker, items_marker, lock_hash, program_hash
 from paribus.catalog.load import Catalog
+from paribus.catalog.simulator import simulator_url
 from paribus.catalog.tasks import QualityTask
 from paribus.conditions import UsageError
 
@@ -32,9 +33,10 @@ def _whole(_task: QualityTask) -> Part | None:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Facts from outside the catalog. `builds`: engine name (or `program:<name>`) to build id, where there is one.
+    """Facts from outside the catalog. `builds`: engine name (or `program:<name>`, `harness:<name>`) to build id.
 
     `data`: the folder of `PARIBUS_DATA`; `hub`: whether items may come from the hub; `memory_gb`: this machine's;
+    `card_memory_gb`: of the card that is in it, where that is the profile's;
     `part_of`: the part of a task that lies below `PARIBUS_DATA`, None where it is whole (reading items is not the
     catalog's business).
     """
@@ -45,7 +47,10 @@ class Surroundings:
     hub: bool = False
     sandbox: bool = False
     memory_gb: float | None = None
+    card_memory_gb: float | None = None
     part_of: Callable[[QualityTask], Part | None] = _whole
+    user_simulator: str | None = None
+    """Where a dialogue task's user simulator is served (`PARIBUS_USER_SIM_URL`)."""
 
     @classmethod
     def observe(
@@ -56,6 +61,8 @@ class Surroundings:
         builds = {engine: lock_hash(catalog.root, engine) for engine in engines}
         programs = {use.program for model in catalog.models.values() for use in model.engines.values() if use.program}
         builds |= {f"program:{name}": program_hash(name) for name in programs}
+        harnesses = {name for task in catalog.tasks.values() if (name := task.settings.get("environment"))}
+        builds |= {f"harness:{name}": lock_hash(catalog.root, name) for name in harnesses}
         data = os.environ.get("PARIBUS_DATA", "").strip()
         if data and not Path(data).is_dir():
             raise UsageError(f"PARIBUS_DATA names {data}, and there is no such folder")
@@ -67,6 +74,7 @@ class Surroundings:
             sandbox=sandbox_works(),
             memory_gb=psutil.virtual_memory().total / 2**30,
             part_of=part_of,
+            user_simulator=simulator_url(),
         )
 
     def has_data(self, task: QualityTask) -> bool:
@@ -75,7 +83,16 @@ class Surroundings:
 
     def fetched_marker(self, task: QualityTask) -> str | None:
         """The marker of a task's items where they come from the hub; None where they are shipped or lie below data."""
-        return None if task.data.file is not None or self.has_data(task) else items_marker(task)
+        return None if not task.data.hub or self.has_data(task) else items_marker(task)
+
+    def harness_marker(self, task: QualityTask) -> str | None:
+        """The marker of the locked environment that plays a task's dialogues; None for a task without one."""
+        name = task.settings.get("environment")
+        return environment_marker(name, self.builds[f"harness:{name}"]) if name else None
+
+    def carries_items(self, task: QualityTask) -> bool:
+        """Whether a locked environment brings a task's items along."""
+        return f"harness:{task.settings.get('environment')}" in self.builds
 
 
 @cache

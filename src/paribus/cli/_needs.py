@@ -14,14 +14,12 @@ from paribus.catalog.envs import weights_marker
 from paribus.catalog.surroundings import sandbox_works
 from paribus.cli._items import check_items
 from paribus.conditions import UsageError
-from paribus.machine.proof import Finding, card_memory_gb
+from paribus.machine.proof import APPLE_SHARE, Finding, card_memory_gb
 
 PCI = Path("/sys/bus/pci/devices")
 SIMULATOR = "PARIBUS_USER_SIM_URL"
 OFFLINE = ("HF_HUB_OFFLINE", "PARIBUS_OFFLINE")
 PATIENCE_S = 5
-APPLE_SHARE = 0.75
-"""macOS leaves about three quarters of the memory to the GPU (not verified)."""
 
 
 def driver(card: Card, machine: dict[str, Any]) -> list[Finding]:

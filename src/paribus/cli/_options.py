@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import yaml
 
-from paribus.catalog import Plan, Surroundings, resolve
+from paribus.catalog import Catalog, Plan, Surroundings, resolve
 from paribus.catalog.configuration import open_catalog, read_overrides, refuse_empty
 from paribus.cli._items import LocalItems
 from paribus.conditions import UsageError
-from paribus.machine import machine_label
+from paribus.machine import machine_label, observe_machine
+from paribus.machine.proof import memory_to_plan_gb
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,5 +56,13 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
 def resolve_here(root: Path, profile: str, settings: dict[str, Any]) -> Plan:
     """The plan of a profile on this machine."""
     catalog = open_catalog(root, read_overrides(settings))
-    around = Surroundings.observe(catalog, machine_label(root), LocalItems(catalog).part_of)
-    return resolve(root, profile, settings, around)
+    return resolve(root, profile, settings, look_around(root, catalog, profile, LocalItems(catalog)))
+
+
+def look_around(root: Path, catalog: Catalog, profile: str, items: LocalItems) -> Surroundings:
+    """What a plan of a profile needs to know from here; of its card, when it is in this machine, the memory."""
+    around = Surroundings.observe(catalog, machine_label(root), items.part_of)
+    card = catalog.hardware(profile).card
+    if card.kind in ("cpu", "hosted"):
+        return around
+    return replace(around, card_memory_gb=memory_to_plan_gb(card, observe_machine()))

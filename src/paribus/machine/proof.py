@@ -20,6 +20,9 @@ State = Literal["good", "note", "lacks"]
 MEMORY_LEAST, MEMORY_MOST = 0.95, 1.10
 """A data sheet's 80 GB are 2^30 bytes each, less what the driver keeps: 85.5 as 10^9. Shared memory likewise."""
 
+APPLE_SHARE = 0.75
+"""macOS leaves about three quarters of a Mac's memory to its GPU (not verified)."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -111,6 +114,22 @@ def card_memory_gb(card: Card, machine: Mapping[str, Any]) -> float | None:
     if told is None and (card.unified or card.kind == "any"):
         told = machine.get("memory_gb")
     return float(told) if told is not None else None
+
+
+def memory_to_plan_gb(card: Card, machine: Mapping[str, Any]) -> float | None:
+    """Memory of a card that a plan for this machine counts with, GB; None where the profile's own figure stands.
+
+    That is so on a machine that isn't the profile's, where plans are made for the card that it names.
+    """
+    if card.kind == "any":
+        return card_memory_gb(card, machine)
+    variant = find_variant(card, machine)
+    if variant is None:
+        return None
+    if card.kind == "apple":
+        told = card_memory_gb(card, machine)
+        return APPLE_SHARE * told if told is not None else None
+    return variant.memory_gb if variant.memory_gb is not None else card_memory_gb(card, machine)
 
 
 def _identity(
