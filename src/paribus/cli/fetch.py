@@ -57,6 +57,20 @@ def env(engine: str, root: Path) -> None:
         print(build_environment(root.resolve(), engine, _tell).relative_to(root.resolve()))
 
 
+@command.command("image")
+@click.argument("engine")
+@click.argument("build")
+@_ROOT
+@_CATALOG
+def image(engine: str, build: str, root: Path, extra: Path | None) -> None:
+    """Pull the container image of ENGINE whose digest begins with BUILD (12 digits), with docker or apptainer."""
+    from paribus.engines.images import fetch_image
+
+    with watch_parent():
+        catalog = Catalog(root.resolve(), extra)
+        print(fetch_image(root.resolve(), catalog, engine, build, _tell).relative_to(root.resolve()))
+
+
 @command.command("weights")
 @click.argument("weights", metavar="MODEL--PRECISION")
 @_ROOT
