@@ -10,6 +10,7 @@ from paribus.catalog.configuration import Configuration
 from paribus.catalog.load import Catalog
 from paribus.catalog.models import Scalar, System
 from paribus.catalog.plan import PlannedMeasure
+from paribus.catalog.simulator import simulator_condition
 from paribus.catalog.surroundings import Part
 from paribus.catalog.tasks import QualityTask, Scenario
 from paribus.conditions import RunPath, conditions_hash, hash12
@@ -40,6 +41,8 @@ class Wanted:
     requests: int
     launch: dict[str, Scalar]
     declared: dict[str, Any]
+    context: int | None = None
+    """Tokens that one request should be able to hold, where the system's launch settings allow fewer."""
 
     def planned(self, system: System, build: str, launch: Mapping[str, Scalar], place: Place) -> PlannedMeasure:
         """This measure of one system under one launch configuration: its run's path, conditions and hashes."""
@@ -90,11 +93,14 @@ def declare_scenario(catalog: Catalog, config: Configuration, scenario: Scenario
     return Wanted(scenario.scenario, measure_name(scenario.scenario, config), scenario.requests, launch, declared)
 
 
-def declare_task(catalog: Catalog, config: Configuration, task: QualityTask, part: Part | None = None) -> Wanted:
+def declare_task(
+    catalog: Catalog, config: Configuration, task: QualityTask, part: Part | None = None, simulator: str | None = None
+) -> Wanted:
     """A quality task as a wanted measure. One start: a task's repeats are its own.
 
     `part`: the data are only a part of the task; then its hash is in the measure's name, and nothing of it meets the
-    whole. A scale's limit of items is the scale's: it is in the name as such.
+    whole. A scale's limit of items is the scale's: it is in the name as such. `simulator`: where a dialogue task's user
+    simulator is served.
     """
     scale = catalog.scale(config.scale)
     repeats = _smaller(task.repeats_of(config.quality_budget), scale.quality_repeats) or 1
@@ -109,11 +115,11 @@ def declare_task(catalog: Catalog, config: Configuration, task: QualityTask, par
         "repeats": repeats,
         "items_hash": part.hash if part else task.data.items_hash,
         "scorer": task.scorer,
-        "user_simulator": task.settings.get("user_simulator"),
+        "user_simulator": simulator_condition(task, simulator),
     }
     launch: dict[str, Scalar] = {"prefix_caching": True} if task.settings.get("prefix_caching") else {}
     name = measure_name(part_name(task.task, part.hash) if part else task.task, config)
-    return Wanted(task.task, name, at_once, launch, declared)
+    return Wanted(task.task, name, at_once, launch, declared, task.settings.get("context"))
 
 
 def part_name(task: str, items_hash: str) -> str:

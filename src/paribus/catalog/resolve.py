@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 from paribus.catalog.configuration import Configuration, configure, open_catalog, read_overrides
 from paribus.catalog.declare import Place, Wanted, declare_scenario, declare_task, measure_name
+from paribus.catalog.domains import all_too_long, too_long
 from paribus.catalog.envs import drafter_marker, environment_marker, image_marker, weights_marker
 from paribus.catalog.estimate import Estimator, totals
 from paribus.catalog.load import Catalog
-from paribus.catalog.models import Scalar, System
+from paribus.catalog.models import CONTEXT_SETTINGS, Scalar, System
 from paribus.catalog.order import interleave
 from paribus.catalog.plan import Excluded, Job, Plan, PlannedMeasure, PlannedRun, Race
 from paribus.catalog.races import Stack, build_of, measured_after, race_for, read_verdict, stacks, verdict_path
@@ -37,6 +38,8 @@ def resolve(
     given = read_overrides(overrides or {})
     catalog = open_catalog(root, given)
     profile = catalog.hardware(hardware)
+    if around is not None:
+        profile = profile.with_memory(around.card_memory_gb)
     config = configure(catalog, profile, given)
     scale = catalog.scale(config.scale)
     around = around or Surroundings.observe(catalog, "unlabelled")
@@ -87,12 +90,15 @@ class _Resolution:
 
     def plan(self) -> Plan:
         groups = stacks(self.selection.systems, self.around.builds)
-        tasks = [declare_task(self.catalog, self.config, t, self.parts.get(t.task)) for t in self.selection.tasks]
+        simulator = self.around.user_simulator
+        tasks = [
+            declare_task(self.catalog, self.config, t, self.parts.get(t.task), simulator) for t in self.selection.tasks
+        ]
         for n in range(1, self.config.repeat + 1):
             for stack in groups:
                 self._speed(stack, n)
             for stack in groups:
-                self._jobs("quality", stack.plain, tasks, 1, n)
+                self._jobs("quality", stack.plain, self._fitting(stack.plain, tasks, n), 1, n)
         jobs = self._ordered()
         return Plan(
             edition=self.catalog.pairs.edition,
@@ -188,7 +194,7 @@ class _Resolution:
         """Draft the jobs of one system: one a launch configuration and start. Returns the measures."""
         groups: dict[bytes, tuple[dict[str, Scalar], list[Wanted]]] = {}
         for index, want in enumerate(wanted):
-            launch = {**system.launch_on(self.config.hardware), **want.launch}
+            launch = self._launch(system, want)
             # A decoder that keeps state from earlier requests gets a fresh server for each scenario.
             key = canonical([launch, index if system.decoder.keeps_state else 0])
             groups.setdefault(key, (launch, []))[1].append(want)
@@ -204,6 +210,26 @@ class _Resolution:
                 self.drafts.append(_Draft(kind, system, start, measures, dict(launch), done))
         return planned
 
+    def _launch(self, system: System, want: Wanted) -> dict[str, Scalar]:
+        """A system's launch settings for one measure; a context that is too short for it is widened."""
+        launch = {**system.launch_on(self.config.hardware), **want.launch}
+        if want.context is not None:
+            room = min(want.context, system.model.context)
+            launch |= {n: max(room, int(launch[n])) for n in CONTEXT_SETTINGS if launch.get(n)}
+        return launch
+
+    def _fitting(self, system: System, wanted: list[Wanted], n: int) -> list[Wanted]:
+        """Tasks of which at least a domain fits the system's context; says which domains don't, once."""
+        fitting = []
+        for want in wanted:
+            task, context = self.catalog.task(want.id), system.context_of(self._launch(system, want))
+            reasons = too_long(task, context)
+            if n == 1:
+                self.excluded += [Excluded(name=f"{want.id}, {system.name}", reason=each) for each in reasons.values()]
+            if not all_too_long(task, context):
+                fitting.append(want)
+        return fitting
+
     def _slots(self, system: System, kind: Kind) -> int:
         """Requests that the server admits at once: the most that any measure of this kind asks of such a system."""
         if kind == "quality":
@@ -215,9 +241,10 @@ class _Resolution:
         return (self.catalog.root / self.config.results / below_results).exists()
 
     def _items(self, measures: Iterable[PlannedMeasure]) -> list[str]:
-        """Markers of the items that must be fetched from the hub."""
+        """Markers of the items that must be fetched from the hub, and of the harnesses that must be built."""
         tasks = [self.catalog.task(m.id) for m in measures if "task" in m.declared]
-        return [marker for task in tasks if (marker := self.around.fetched_marker(task)) is not None]
+        markers = [f(task) for task in tasks for f in (self.around.fetched_marker, self.around.harness_marker)]
+        return [marker for marker in markers if marker is not None]
 
     def _ordered(self) -> list[Job]:
         ordered = interleave(self.drafts, lambda d: d.kind, lambda d: str(d.system.name), lambda d: d.start)

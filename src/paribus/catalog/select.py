@@ -10,6 +10,7 @@ from paribus.catalog.hardware import HardwareFile
 from paribus.catalog.load import Catalog, matches
 from paribus.catalog.models import System
 from paribus.catalog.plan import Excluded
+from paribus.catalog.simulator import lacks_simulator
 from paribus.catalog.surroundings import Surroundings
 from paribus.catalog.tasks import QualityTask, Scale, Scenario
 from paribus.conditions import UsageError
@@ -46,28 +47,57 @@ def select(
 def _systems(
     catalog: Catalog, profile: HardwareFile, config: Configuration, around: Surroundings, excluded: list[Excluded]
 ) -> list[System]:
-    wanted = [s for s in catalog.systems.values() if _asked_for(catalog, config, s)]
+    if config.systems == PAIRS:
+        return _paired(catalog, profile, around, excluded)
+    wanted = [s for s in catalog.systems.values() if matches(str(s.name), config.systems)]
     if not wanted:
         raise UsageError(f"systems={config.systems!r} names no system; `paribus show systems` lists them")
-    chosen: list[System] = []
-    for system in wanted:
-        reason = unfit(system, profile, around.builds, around.memory_gb)
-        if reason is None:
-            chosen.append(system)
+    reasons = {str(s.name): unfit(s, profile, around.builds, around.memory_gb) for s in wanted}
+    excluded += [Excluded(name=name, reason=reason) for name, reason in reasons.items() if reason]
+    return [s for s in wanted if reasons[str(s.name)] is None]
+
+
+def _paired(catalog: Catalog, profile: HardwareFile, around: Surroundings, excluded: list[Excluded]) -> list[System]:
+    """The systems of the pairs that this machine can run both sides of, in catalog order.
+
+    A pair of which it can't run one side is left out whole: half a duel says nothing.
+    """
+    chosen: set[str] = set()
+    reasons: dict[str, str] = {}
+    for pair in catalog.pairs.pairs:
+        if not pair.planned_on(profile.hardware):
+            continue
+        runnable: set[str] = set()
+        against: dict[str, str] = {}
+        for stack, decoder in pair.sides():
+            systems = _side(catalog, pair.pair, stack, decoder)
+            found = {str(s.name): unfit(s, profile, around.builds, around.memory_gb) for s in systems}
+            refused = {name: reason for name, reason in found.items() if reason}
+            runnable |= set(found) - set(refused)
+            if len(refused) == len(found):
+                excluded.append(Excluded(name=pair.pair, reason=f"{stack}: {next(iter(refused.values()))}"))
+                break
+            against |= refused
         else:
-            excluded.append(Excluded(name=str(system.name), reason=reason))
-    return chosen
+            chosen |= runnable
+            reasons |= against
+    excluded += [Excluded(name=name, reason=reason) for name, reason in reasons.items()]
+    return [s for s in catalog.systems.values() if str(s.name) in chosen]
+
+
+def _side(catalog: Catalog, pair: str, stack: str, decoder: str | None) -> list[System]:
+    """The systems of one side of a pair; the pairs' file is at fault when there is none."""
+    systems = [s for s in catalog.systems.values() if stack_name(s) == stack and decoder in (None, s.name.decoder)]
+    if not systems:
+        raise UsageError(
+            f"pairs.yaml: the pair {pair} names {stack} {decoder or ''}, and no model's file has it".strip()
+        )
+    return systems
 
 
 def stack_name(system: System) -> str:
     """`<model>--<precision>--<engine>[--think]`: what candidates of one race share, and a side of a pair."""
     return "--".join(system.name.stack) + ("--think" if system.name.think else "")
-
-
-def _asked_for(catalog: Catalog, config: Configuration, system: System) -> bool:
-    if config.systems == PAIRS:
-        return any(stack_name(system) in (pair.left, pair.right) for pair in catalog.pairs.pairs)
-    return matches(str(system.name), config.systems)
 
 
 def _scenarios(catalog: Catalog, config: Configuration) -> tuple[list[Scenario], list[Scenario]]:
@@ -97,7 +127,11 @@ def _tasks(
     asked = [t for t in catalog.tasks.values() if matches(t.task, naming if t.on_request else config.measures)]
     real = [t for t in asked if not t.stand_in]
     # What is committed is never a stand-in, so that the hub's items are meant; a demo doesn't reach for the network.
-    with_items = [t for t in real if around.has_data(t) or (scale.committed and around.hub and t.data.hub)]
+    with_items = [
+        t
+        for t in real
+        if around.has_data(t) or (scale.committed and ((around.hub and t.data.hub) or around.carries_items(t)))
+    ]
     if with_items or scale.committed:
         chosen = with_items
         for task in real:
@@ -111,8 +145,8 @@ def _tasks(
 
 def _runnable(task: QualityTask, around: Surroundings, excluded: list[Excluded]) -> bool:
     reason = None
-    if task.family == "tau2" and not task.stand_in:
-        reason = "running Tau2 itself is not built yet"
+    if (lacking := lacks_simulator(task, around.user_simulator)) is not None:
+        reason = lacking
     elif task.sandbox and not around.sandbox:
         reason = "it runs programs that a model wrote, and this machine has no sandbox (install bubblewrap)"
     if reason is not None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paribus.catalog import QualityTask
+from paribus.catalog.domains import too_long
 from paribus.catalog.envs import lock_hash
 from paribus.catalog.simulator import (
     SCRIPTED,
@@ -33,7 +34,7 @@ from paribus.quality.journal import Entry, Header, Key, read_journal
 from paribus.quality.summary import QualitySummary, Score
 from paribus.quality.tau2_calls import ToolForm
 from paribus.quality.tau2_harness import harness
-from paribus.quality.tau2_items import check_same, too_long, without
+from paribus.quality.tau2_items import check_same, without
 from paribus.quality.tau2_package import environment_of
 from paribus.quality.tau2_probe import tool_form
 from paribus.quality.tau2_proxy import Limits, Proxy, Talk

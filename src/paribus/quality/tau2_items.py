@@ -1,11 +1,10 @@
-"""Tau2's items: that the harness carries the same tasks, and which domains a system's context leaves out."""
+"""Tau2's items: that the harness carries the same tasks, and a part of them without some domains."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from paribus.catalog import QualityTask
 from paribus.conditions import EnvironmentFault, UsageError
@@ -32,24 +31,6 @@ def check_same(task: QualityTask, root: Path) -> None:
                 f"{task.task}: the harness's package carries another {item_id(task, row)!r}: expected hash {expected}, "
                 f"found {found}"
             )
-
-
-def too_long(task: QualityTask, context: int | None) -> dict[str, str]:
-    """Domains whose prompt doesn't fit a context of so many tokens, with the reason. None: the context isn't known.
-
-    A prompt is the policy with all tools, in standard tokens as the task's file lists them; `room` tokens must be left
-    for the dialogue.
-    """
-    if context is None:
-        return {}
-    room = int(task.settings.get("room", 0))
-    sizes: Mapping[str, Any] = task.settings["prompt_tokens"]
-    return {
-        domain: f"{domain}: its policy and tools take about {int(size):,} tokens and a dialogue {room:,} more, and the "
-        f"system's context holds {context:,}"
-        for domain, size in sizes.items()
-        if int(size) + room > context
-    }
 
 
 def without(task: QualityTask, root: Path, whole: str, excluded: Mapping[str, str], limit: int | None) -> Items:
