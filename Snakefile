@@ -80,8 +80,8 @@ rule sweep:
 
 
 rule claims:
-    message:
-        "Nothing is planned for claims yet: none is on file"
+    input:
+        flow.claimed(),
 
 
 onstart:

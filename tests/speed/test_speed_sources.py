@@ -14,11 +14,14 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from paribus.catalog import Catalog, PromptSource, read_prompt_set
 from paribus.cli.fetch import command
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.speed.sources import convert, fetch_prompts, raw_address
+from paribus.wire import standard_tokens
+from paribus.wire.tokens import plain_words
 
 ROOT = Path(__file__).parents[2]
 SOURCES = Catalog(ROOT).prompt_sources
@@ -259,3 +262,47 @@ def test_the_command_fetches_by_name_and_refuses_others(tmp_path: Path, monkeypa
     refused = CliRunner().invoke(command, ["prompts", "nope", "--root", str(tmp_path)])
     assert isinstance(refused.exception, UsageError)
     assert "known: spec-bench" in str(refused.exception)
+
+
+RANDOM = PromptSource.model_validate(
+    {
+        "set": "random-300",
+        "title": "random",
+        "about": "made here",
+        "licence": "none",
+        "host": "random",
+        "tokens": 300,
+        "rows": 5,
+        "warm_up": "own-v1",
+    }
+)
+
+
+def test_random_prompts_hold_exactly_as_many_standard_tokens_as_asked_and_are_the_same_everywhere(
+    tmp_path: Path, told: list[str]
+) -> None:
+    path = fetch_prompts(tmp_path, RANDOM, told.append)
+    prompts = read_prompt_set(path)
+    texts = [str((p.messages or [{}])[0]["content"]) for p in prompts]
+    assert len(set(texts)) == 5
+    assert [standard_tokens(text) for text in texts] == [300] * 5
+    again = fetch_prompts(tmp_path / "elsewhere", RANDOM, told.append)
+    assert again.read_bytes() == path.read_bytes()
+    other = fetch_prompts(tmp_path / "other", RANDOM.model_copy(update={"seed": 1}), told.append)
+    assert other.read_bytes() != path.read_bytes()
+
+
+@given(st.lists(st.sampled_from(range(20_000)), min_size=1, max_size=60))
+def test_plain_words_are_read_back_as_the_very_same_tokens(places: list[int]) -> None:
+    words = plain_words()
+    chosen = [words[place % len(words)] for place in places]
+    assert standard_tokens("".join(chosen)) == len(chosen)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"tokens": None}, {"repository": "a/b"}, {"host": "hub"}, {"file": "x.jsonl"}],
+)
+def test_a_random_set_has_tokens_and_no_repository(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        PromptSource.model_validate({**RANDOM.model_dump(), **wrong})

@@ -15,6 +15,7 @@ from paribus.catalog.models import SlugName, Spec
 Text = Annotated[str, Field(min_length=1, max_length=400)]
 Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}(-\d{2})?$")]
 About = Literal["speed", "latency", "speed-up", "passes", "quality", "length", "cost", "limit", "statement"]
+Metric = Literal["output_speed", "output_speed_standard", "decode_speed", "throughput", "ttft", "answer_time"]
 Confirmed = Literal["primary", "secondary", "not found", "estimate"]
 
 
@@ -94,7 +95,7 @@ class Claim(Spec):
     it are those of the systems in `ours`."""
     task: SlugName | None = None
     """Our quality task of the same benchmark; scores of another protocol only ever stand beside each other."""
-    measured_as: Literal["output_speed", "output_speed_standard", "decode_speed", "throughput", "ttft", "answer_time"] | None = None
+    measured_as: Metric | None = None
     """Our metric that comes closest to the claim's."""
     same_metric: bool = False
     """Whether our metric is the claimant's, by its definition."""

@@ -75,8 +75,19 @@ class Scenario(Spec):
     """A race on tuning prompts between decoders (its verdict picks the decoder measured in `picks_for`)."""
     picks_for: list[SlugName] = []
     synthetic: bool = False
+    """Its load is not natural text: never a headline, planned only when it is named."""
     external: bool = False
-    """Its prompts are a public set that is not ours: it is planned only when it is named."""
+    """Its prompts are a set that is not ours: it is planned only when it is named."""
+    ignore_end: bool = False
+    """Every answer is written up to the cap, whatever the model says (`ignore_eos`). Only where it is synthetic."""
+
+    @model_validator(mode="after")
+    def _honest(self) -> Scenario:
+        if self.ignore_end and not self.synthetic:
+            raise ValueError("a scenario that ignores the end of text is synthetic")
+        if self.synthetic and (self.headline or self.race):
+            raise ValueError("a synthetic scenario is no headline and picks no decoder: set headline to false")
+        return self
 
 
 class HubSource(Spec):

@@ -157,6 +157,11 @@ class Workflow:
         """The sealed runs of some kinds of job (none named: of all)."""
         return [self._below(f"{r.run}/manifest.json") for r in self.plan.runs if not kinds or r.kind in kinds]
 
+    def claimed(self) -> list[str]:
+        """The sealed runs of scenarios that run a claim under its own conditions."""
+        claims = [run for run in self.plan.runs if run.measure.startswith("claim-")]
+        return [self._below(f"{run.run}/manifest.json") for run in claims]
+
     def shown(self) -> list[str]:
         """The site, where looking at it is part of the default target: not for results that go into git."""
         return [] if self.plan.committed else [self.site]

@@ -12,14 +12,18 @@ from typing import Any, ParamSpec, TypeVar
 
 from snakemake.logging import logger
 
-from paribus.catalog import Plan, Surroundings, resolve
+from paribus.catalog import Plan, resolve
 from paribus.catalog.configuration import open_catalog, read_overrides, refuse_empty
 from paribus.catalog.workflow import PLAN_FILE, Workflow, check_profile
 from paribus.cli._items import LocalItems
+from paribus.cli._options import look_around
+from paribus.cli._options import check_plan
 from paribus.cli._planning import announcement, read_plan, write_plan
 from paribus.cli._progress import show_steps
 from paribus.conditions import ParibusError, UsageError
-from paribus.machine import machine_label
+
+CLAIMS = "claims"
+"""The target that runs claims under their own conditions."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -58,18 +62,21 @@ def open_workflow(workflow: Any, config: dict[str, Any], checkpoints: Any) -> Wo
     os.environ["PARIBUS_WORKFLOW_PID"] = str(os.getpid())
     show_steps(workflow, logger)
     refuse_empty(workflow.config_settings.config)
+    # Claims are never planned unasked; the target names them. Snakemake knows its targets only after this.
+    if CLAIMS in sys.argv[1:] and "measures" not in workflow.config_settings.config:
+        config["measures"] = "claim-*"
     overrides = read_overrides(config)
     catalog = open_catalog(root, overrides)
     hardware = check_profile(root, catalog.extra, config, [Path(str(file)) for file in workflow.configfiles])
     local = LocalItems(catalog)
-    around = Surroundings.observe(catalog, machine_label(root), local.part_of)
+    around = look_around(root, catalog, hardware, local)
 
     @_plainly
     def again() -> Plan:
         return resolve(root, hardware, config, around)
 
     plan = again()
-    local.check(plan)
+    check_plan(catalog, plan, local)
     card = catalog.hardware(hardware).card
     flow = Workflow(root, plan, again, write_plan, checkpoints, 0 if card.kind in ("cpu", "hosted") else card.count)
     print(announcement(flow.plan), file=sys.stderr)

@@ -12,6 +12,7 @@ from rich.table import Table
 from paribus.catalog import Catalog, Scenario, Verdict, matches
 from paribus.catalog.configuration import COMMITTED, NOT_COMMITTED
 from paribus.catalog.races import read_verdict
+from paribus.cli.claim import said
 from paribus.results.run import find_root
 
 
@@ -86,8 +87,14 @@ def _origin(catalog: Catalog, scenario: Scenario) -> str:
 @command.command()
 def claims() -> None:
     """What vendors and reports have claimed about speed or quality."""
-    find_root()
-    click.echo("no claim is on file yet")
+    found = _catalog().claims.values()
+    if not found:
+        click.echo("no claim is on file yet")
+        return
+    rows = [
+        (c.claim, c.system, "; ".join(said(n) for n in c.numbers) or c.metric, c.hardware or "", c.by) for c in found
+    ]
+    _print(("claim", "system", "said", "card", "by"), rows)
 
 
 @command.command()

@@ -20,6 +20,7 @@ from paribus.catalog import (
     read_prompt_set,
     read_yaml,
 )
+from paribus.catalog.claims import Claim
 from paribus.conditions import CheckFailed, RunPath, UsageError
 from paribus.results.check_endpoint import check_endpoint, is_endpoint_folder
 from paribus.results.check_quality import check_quality
@@ -159,6 +160,7 @@ CATALOG_FILES: tuple[tuple[str, type[BaseModel]], ...] = (
     ("tasks/scales/*.yaml", Scale),
     ("tasks/quality/*.yaml", QualityTask),
     ("pairs.yaml", PairsFile),
+    ("claims/*.yaml", Claim),
 )
 
 
@@ -181,7 +183,14 @@ def check_catalog_file(path: Path, report: Report) -> None:
 
 def _named(path: Path, file: BaseModel) -> None:
     """A file carries the name of what it describes."""
-    names = {ModelFile: "model", Scenario: "scenario", PromptSource: "set", Scale: "scale", QualityTask: "task"}
+    names = {
+        ModelFile: "model",
+        Scenario: "scenario",
+        PromptSource: "set",
+        Scale: "scale",
+        QualityTask: "task",
+        Claim: "claim",
+    }
     field = names.get(type(file))
     if field is not None and getattr(file, field) != path.stem:
         raise CheckFailed(f"{path.name} must be named after what it describes: {getattr(file, field)}.yaml")

@@ -20,6 +20,7 @@ from paribus.catalog import (
     SetPrompt,
     Verdict,
 )
+from paribus.catalog.claims import Claim
 from paribus.conditions import Manifest
 from paribus.quality.summary import QualitySummary
 from paribus.results.run import RunManifest, RunSummary
@@ -42,6 +43,7 @@ SCHEMAS: dict[str, tuple[type[BaseModel], str]] = {
     "prompt-source": (PromptSource, "tasks/speed/prompts/<set>.yaml, a public set that is not ours"),
     "prompt": (PromptLine, "one line of a prompt file of your own"),
     "pairs": (PairsFile, "pairs.yaml"),
+    "claim": (Claim, "claims/<id>.yaml"),
 }
 """Every format: its type, and the file that it describes."""
 

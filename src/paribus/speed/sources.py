@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from paribus.catalog import PromptSource, SetPrompt, prompts_hash
 from paribus.conditions import EnvironmentFault, UsageError, hash12, inside
 from paribus.engines.install import offline
 from paribus.machine import write_atomic
+from paribus.wire.tokens import plain_words
 
 DATA_VARIABLE = "PARIBUS_DATA"
 Row = Mapping[str, Any]
@@ -47,7 +49,7 @@ def fetch_prompts(root: Path, source: PromptSource, tell: Tell) -> Path:
     if path.is_file() and _asked_before(marker) == wanted:
         tell(f"{source.set}: already there")
         return path
-    rows = list(_read(local) if local else _remote_rows(source))
+    rows = random_rows(source) if source.host == "random" else list(_read(local) if local else _remote_rows(source))
     found = convert(source, rows)
     origin = f"{DATA_VARIABLE}/{local.name}" if local else source.origin
     lines = [json.dumps(p.model_dump(exclude_none=True, mode="json"), ensure_ascii=False) for p in found.prompts]
@@ -159,6 +161,20 @@ def _read(path: Path) -> list[Row]:
     return rows
 
 
+def random_rows(source: PromptSource) -> list[Row]:
+    """Rows of a random set: each of exactly `tokens` standard tokens, drawn evenly from its plain words.
+
+    Words with a blank before them, in ASCII letters: what they are joined to is read back as the very same tokens.
+    """
+    vocabulary = plain_words()
+    rows = []
+    for number in range(source.rows):
+        chance = random.Random(f"{source.set} {source.seed} {number}")  # noqa: S311 (a load, not a secret)
+        text = "".join(chance.choices(vocabulary, k=source.tokens or 0))
+        rows.append({"question_id": number, "category": "random", "turns": [text]})
+    return rows
+
+
 def _remote_rows(source: PromptSource) -> list[Row]:
     """Rows from the hub or from GitHub, at the source's revision, with `datasets` (which keeps a cache)."""
     hint = f"set {DATA_VARIABLE} to a folder that holds one of {', '.join(source.local)}"
@@ -176,7 +192,7 @@ def _remote_rows(source: PromptSource) -> list[Row]:
             rows = load_dataset("json", data_files=[raw_address(source)], split="train")
         else:
             revision = source.revision if source.pinned else None
-            rows = load_dataset(source.repository, source.config, revision=revision, split=source.split)
+            rows = load_dataset(str(source.repository), source.config, revision=revision, split=source.split)
         return [dict(row) for row in rows]
     except Exception as error:  # the library raises many kinds for one cause: no network, no such split, no space
         reason = " ".join(str(error).split())[:200]

@@ -40,6 +40,23 @@ def standard_tokens(text: str) -> int:
     return sum(len(_encoding().encode_ordinary(part)) for part in _stretches(text))
 
 
+@functools.cache
+def plain_words() -> tuple[str, ...]:
+    """The standard tokens that are a blank and ASCII letters, in the tokenizer's order.
+
+    However they are joined, each is read back as itself: the tokenizer splits before a blank.
+    """
+    found = []
+    for token in range(_encoding().n_vocab):
+        try:
+            text = _encoding().decode_single_token_bytes(token).decode("ascii")
+        except (KeyError, ValueError):
+            continue
+        if re.fullmatch(" [A-Za-z]+", text):
+            found.append(text)
+    return tuple(found)
+
+
 def standard_token_ends(text: str) -> list[int]:
     """For each standard token, the character offset after it.
 
