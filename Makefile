@@ -18,7 +18,7 @@ demo: setup ## the whole pipeline on a small real model, on the CPU, in minutes
 	@snakemake --profile hardware/cpu
 
 test: setup ## set up and pass the tests, with a tiny run of the whole pipeline on the real engine
-	@pytest -m "not system"
+	@pytest -m "not system and not engines"
 
 test-system: setup ## tests with real engines, interruptions, a sandbox, a browser (a quarter of an hour)
 	@pytest -m system

@@ -120,7 +120,7 @@ def test_denoising_steps_give_tokens_a_pass():
     counters = named(DIFFUSION_PAGE, VLLM, COUNTERS)
     assert counters == {
         "generated_tokens": 2048,
-        "denoising_steps": 128,
+        "forward_passes": 128,
         "committed_tokens": 2048,
         "canvas_positions": 2304,
     }

@@ -11,7 +11,7 @@ from typing import Any
 from paribus.catalog import System
 from paribus.conditions import UsageError
 from paribus.engines.base import Adapter, Compilation, How, Launch, Running
-from paribus.engines.counters import VLLM, vllm_positions
+from paribus.engines.counters import VLLM, vllm_denoising, vllm_positions
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.vllm import log
 from paribus.engines.vllm.arguments import admitted, arguments
@@ -82,8 +82,9 @@ class Vllm(Adapter):
         return {GENERATION: generation_file(launch.system, launch.weights)}
 
     def counters(self, metrics_text: str) -> dict[str, float]:
-        """By the table, and how many drafts were accepted up to each position (`accepted_at_1`, ...)."""
-        return super().counters(metrics_text) | vllm_positions(metrics_text)
+        """By the table; denoising steps apart from all passes; how many drafts were accepted up to each position."""
+        counted = super().counters(metrics_text)
+        return counted | vllm_denoising(counted) | vllm_positions(metrics_text)
 
     def observe(self, running: Running) -> dict[str, Any]:
         """`/version`, `/v1/models`, the rendered prompt, and what the log says of the configuration in force."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from paribus.catalog import System
 from paribus.conditions import UsageError
 from paribus.engines.adapters.vllm import Vllm
 from paribus.engines.base import How, Launch
@@ -17,6 +18,10 @@ class VllmCpu(Vllm):
     """The adapter: what the diffusion path lacks on a CPU is stood in for (`envs/vllm-cpu/README.md`)."""
 
     ways: tuple[How, ...] = ("env",)
+
+    def sampling_fields(self, system: System) -> frozenset[str]:
+        """None beside block diffusion: the kernel for top_k and top_p fails in Triton's interpreter (vLLM 0.32)."""
+        return frozenset() if system.decoder.method == "block-diffusion" else super().sampling_fields(system)
 
     def environment(self, launch: Launch) -> dict[str, str]:
         """The cache's size; for block diffusion the second model runner, with its kernels in Triton's interpreter."""

