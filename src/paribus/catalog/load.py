@@ -23,7 +23,8 @@ from paribus.conditions import SystemName, UsageError, slug
 class Pair(Spec):
     """One duel that the site leads with. `controlled`: only the decoding differs; `best-stack`: fastest engines.
 
-    Sides are stacks, `<model>--<precision>--<engine>[--think]`; the opponent's decoder is found by the race.
+    Sides are stacks, `<model>--<precision>--<engine>[--think]`. A side's decoder is found by the race, unless it is
+    named: a diffusion model is met at its card's settings, not at the fastest lossy ones.
     """
 
     pair: SlugName
@@ -31,7 +32,19 @@ class Pair(Spec):
     kind: str = Field(pattern="^(controlled|best-stack)$")
     left: str
     right: str
+    left_decoder: SlugName | None = None
+    right_decoder: SlugName | None = None
+    cards: list[str] = []
+    """Hardware profiles (globs) on which it is planned; none named: wherever its systems run."""
     note: str = ""
+
+    def sides(self) -> list[tuple[str, str | None]]:
+        """Both stacks, each with the decoder that is meant, if one is."""
+        return [(self.left, self.left_decoder), (self.right, self.right_decoder)]
+
+    def planned_on(self, card: str) -> bool:
+        """Whether a hardware profile plans it."""
+        return not self.cards or any(matches(card, glob) for glob in self.cards)
 
 
 class PairsFile(Spec):
@@ -65,6 +78,10 @@ class Catalog:
                 raise UsageError(f"{path}: the model {model.model} is already in the catalog")
             models[model.model] = model
         return models
+
+    def model_file(self, name: str) -> Path:
+        """The file that a model of the catalog was read from."""
+        return self._files(f"systems/{name}.yaml")[0]
 
     @cached_property
     def systems(self) -> dict[str, System]:

@@ -113,13 +113,17 @@ def _match(
     verdicts: Sequence[Decided],
     picks: Mapping[str, Sequence[str]],
 ) -> Match | None:
-    left = _best(table.get((place, pair.left), {}), _winner(pair.left, place, verdicts, picks, table))
-    if pair.left == pair.right:
+    left = _chosen(
+        table.get((place, pair.left), {}), pair.left_decoder, _winner(pair.left, place, verdicts, picks, table)
+    )
+    if pair.left == pair.right and pair.right_decoder is None:
         plain = table.get((place, pair.left), {}).get(PLAIN)
         same = left is None or plain is None or left is plain
         return None if same or left is None or plain is None else Match(left, plain, "decoder")
-    right = _best(table.get((place, pair.right), {}), _winner(pair.right, place, verdicts, picks, table))
-    if left is None or right is None:
+    right = _chosen(
+        table.get((place, pair.right), {}), pair.right_decoder, _winner(pair.right, place, verdicts, picks, table)
+    )
+    if left is None or right is None or left is right:
         return None
     return Match(left, right, CONTROLLED if pair.kind == "controlled" else BEST_STACK)
 
@@ -139,6 +143,11 @@ def _winner(
         if here and scenarios & set(picks.get(one.verdict.scenario, ())):
             return one.verdict.winner
     return None
+
+
+def _chosen(side: Mapping[str, RunData], decoder: str | None, winner: str | None) -> RunData | None:
+    """A side's run: of the decoder that the pair names, else of the best."""
+    return side.get(decoder) if decoder else _best(side, winner)
 
 
 def _best(side: Mapping[str, RunData], winner: str | None) -> RunData | None:
