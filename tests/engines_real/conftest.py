@@ -10,7 +10,7 @@ from real_runs import Repository
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
-    """A repository in a temporary folder: this one's catalog and environments, a private catalog, weights of its own."""
+    """A repository in a temporary folder, with this one's catalog and a private one beside it."""
     monkeypatch.setenv("PARIBUS_LOCKS", str(tmp_path / "locks"))
     monkeypatch.setenv("PARIBUS_MACHINE", "m-test")
     for name in ("PARIBUS_WORKFLOW_PID", "PARIBUS_PORT"):

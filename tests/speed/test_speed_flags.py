@@ -78,6 +78,8 @@ TABLE = [
     ("sampling_left_out", Facts([GOOD]), Facts([GOOD], left_out=["top_k"]), "note"),
     ("sampler_unverified", Facts([GOOD]), Facts([GOOD], sampler_unverified="no counters"), "note"),
     ("sampler_mismatch", Facts([GOOD]), Facts([GOOD], sampler_mismatch="14 passes for 10"), "invalid"),
+    ("hardly_accepted", Facts([GOOD], drafted=(99, 0)), Facts([GOOD], drafted=(100, 0)), "warning"),
+    ("hardly_accepted", Facts([GOOD], drafted=(1000, 10)), Facts([GOOD], drafted=(1000, 9)), "warning"),
     ("synthetic", Facts([GOOD]), Facts([GOOD], synthetic="claim-x"), "invalid"),
     ("no_done", Facts([GOOD]), Facts([GOOD], without_done=1), "note"),
     ("revised", Facts([GOOD]), Facts([GOOD], revised=1), "note"),

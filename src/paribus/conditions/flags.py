@@ -122,6 +122,12 @@ FLAGS = _table(
         "The server runs with other settings than declared: {detail}.",
     ),
     FlagKind(
+        "hardly_accepted",
+        "warning",
+        "at least 100 tokens were drafted and fewer than 1% of them accepted: a drafter that does not fit its model",
+        "Drafts were hardly ever accepted: {detail}.",
+    ),
+    FlagKind(
         "research_implementation",
         "invalid",
         "a server made for research, as the system's file says",

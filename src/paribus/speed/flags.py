@@ -51,6 +51,8 @@ class Facts:
     sampler_mismatch: str = ""
     compiled: Sequence[str] = ()
     """What the engine's log says was compiled in the measured part."""
+    drafted: tuple[float, float] | None = None
+    """The engine's own count of drafted and of accepted tokens."""
     settings_differ: Sequence[str] = ()
     """Settings that the server reads back differently, in words."""
     research: str = ""
@@ -68,6 +70,7 @@ Rule = Callable[[Facts], Flag | None]
 
 FAILED, LOOPS, CAPPED, BUSY = 0.01, 0.02, 0.05, 0.05
 DRIFT, ENOUGH = 1.5, 8
+ENOUGH_DRAFTED, HARDLY = 100, 0.01
 WAKING_MS = 0.1
 """Lag that waking any process costs. Beside gaps of a few milliseconds it passes 1% and moves no figure."""
 
@@ -202,6 +205,17 @@ def compiled_in_window(facts: Facts) -> Flag | None:
     return flag("compiled_in_window", facts.compiled[0] + several) if facts.compiled else None
 
 
+def hardly_accepted(facts: Facts) -> Flag | None:
+    """Enough was drafted, and next to nothing of it accepted: a drafter of another precision, or for another runner.
+
+    vllm-project/vllm#41789 (0.2% with a quantised target), #49559 (none with the second model runner).
+    """
+    drafted, accepted = facts.drafted or (0.0, 0.0)
+    if drafted < ENOUGH_DRAFTED or accepted >= HARDLY * drafted:
+        return None
+    return flag("hardly_accepted", f"{accepted:,.0f} of {drafted:,.0f} drafted tokens")
+
+
 def settings_differ(facts: Facts) -> Flag | None:
     """A setting that only decides the speed reads back differently."""
     return flag("settings_differ", "; ".join(facts.settings_differ)) if facts.settings_differ else None
@@ -310,6 +324,7 @@ START_RULES: tuple[Rule, ...] = (
     admits,
     not_stationary,
     compiled_in_window,
+    hardly_accepted,
     settings_differ,
     research_implementation,
     drift,

@@ -170,10 +170,16 @@ def _facts(seen: _Seen, rows: Sequence[Row], gaps: Stall, around: Around) -> Fac
         usage=check_usage(seen.counts),
         # Counters run over the soak and over broken requests too: comparable only where there were none.
         counted_tokens=around.counters.get("generated_tokens") if everything else None,
+        drafted=_drafted(around.counters),
         digests=seen.digests,
         without_done=seen.without_done,
         revised=seen.revised,
     )
+
+
+def _drafted(counters: Mapping[str, float]) -> tuple[float, float] | None:
+    drafted, accepted = counters.get("draft_tokens"), counters.get("accepted_tokens")
+    return None if drafted is None or accepted is None else (drafted, accepted)
 
 
 def _throughput(speed: WindowSpeed, ends_ns: Sequence[int], window: Window | None) -> Throughput:
