@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from paribus.catalog import Scalar, System, split_launch
+from paribus.catalog.models import CONTEXT_SETTINGS
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import Engine, How, Launch
 from paribus.engines.containers import Container, find_runner
@@ -132,7 +133,7 @@ def planned_launch(root: Path, system: System, how: How, settings: Mapping[str, 
 def check_launch(engine: Engine, launch: Launch) -> None:
     """Refuse settings or decoder parameters that the engine doesn't know, before anything starts (`UsageError`)."""
     if launch.how == "endpoint":
-        unknown = sorted(launch.settings.keys() - {"slots", "prefix_caching"})
+        unknown = sorted(launch.settings.keys() - {"slots", "prefix_caching", *CONTEXT_SETTINGS})
         if unknown or launch.variables:
             named = [*unknown, *launch.variables][0]
             raise UsageError(f"{launch.system.name}: a hosted server takes no launch setting {named}")

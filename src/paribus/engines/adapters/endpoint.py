@@ -1,4 +1,8 @@
-"""Any OpenAI-compatible URL: for ad-hoc runs only. Paribus didn't start it, so it is never ranked with cards."""
+"""Any OpenAI-compatible server that runs already: LM Studio, Unsloth, one of one's own.
+
+Paribus didn't start it, so it is never ranked with cards. A system's file names the environment variable that holds its
+address (`hosted: {url_env: ...}`); without a file, `paribus speed --base-url` measures it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,8 @@ class AnyEndpoint(Adapter):
     def command(self, launch: Launch) -> list[str]:
         """There is none."""
         raise UsageError(
-            f"{launch.system.name}: an endpoint isn't started; measure it with `paribus speed --base-url URL/v1`"
+            f"{launch.system.name}: an endpoint isn't started; name its address in the file (hosted: url_env), or "
+            "measure it with `paribus speed --base-url URL/v1`"
         )
 
     def observe(self, running: Running) -> dict[str, Any]:
