@@ -11,6 +11,8 @@ from paribus.catalog.load import matches
 from paribus.catalog.models import Needs, System
 
 Verdict = Literal["runs", "unverified", "doesn't fit", "not supported"]
+VERDICTS: tuple[Verdict, ...] = ("runs", "unverified", "doesn't fit", "not supported")
+"""From what gets furthest."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,25 @@ class Fit:
         return self.verdict in ("runs", "unverified")
 
 
-def fit(system: System, profile: HardwareFile, memory_gb: float | None = None) -> Fit:
-    """Whether a system can run on a profile's card. `memory_gb`: what the machine has, where the profile leaves it."""
+def fit(
+    system: System, profile: HardwareFile, memory_gb: float | None = None, builds: Mapping[str, str] | None = None
+) -> Fit:
+    """Whether a system can run on a profile's card. `memory_gb`: what the machine has, where the profile leaves it.
+
+    `builds`: the locks of the engines that have one; given, an engine without one isn't supported. A program on the
+    path is this machine's affair, and no card's: it isn't asked for here.
+    """
     refused = _refused(system, profile)
+    if refused is None and builds is not None and system.use.how != "binary" and system.build_of(builds) is None:
+        refused = _no_build(system)
     if refused:
         return Fit("not supported", refused)
     too_big = _too_big(system, profile.card, memory_gb)
     if too_big:
         return Fit("doesn't fit", too_big)
     doubts = system.unverified_on(profile.hardware)
+    if profile.card.kind == "any" and profile.card.memory_gb is None:
+        doubts.append("the card and its memory are known only where it is")
     return Fit("unverified", "; ".join(doubts)) if doubts else Fit("runs")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from paribus.catalog import Catalog, Scenario, Verdict, matches
+from paribus.catalog import Catalog, Scenario, Surroundings, Verdict
 from paribus.catalog.configuration import COMMITTED, NOT_COMMITTED
+from paribus.catalog.fit import VERDICTS
 from paribus.catalog.races import read_verdict
+from paribus.cli._systems_view import matrix, reasons, rows_of
 from paribus.cli.claim import said
 from paribus.results.run import find_root
 
@@ -40,17 +43,32 @@ def command() -> None:
     """List systems, hardware profiles, scenarios and tasks, claims, or what races have found."""
 
 
-@command.command()
+@command.command(
+    epilog="""\b
+Examples:
+  paribus show systems
+  paribus show systems 'gemma-4*' --card h100
+  paribus show systems --card rtx-5090 --verdict runs --all
+"""
+)
 @click.argument("globs", required=False, default="*")
-def systems(globs: str) -> None:
-    """Every system whose name matches GLOBS (default: all)."""
-    rows = []
-    for name, system in _catalog().systems.items():
-        if matches(name, globs):
-            notes = system.unsupported_on() or (system.decoder.not_tried and f"not tried: {system.decoder.not_tried}")
-            needs = "" if system.memory_gb is None else f"{system.memory_gb:g} GB"
-            rows.append((name, system.model.title, needs, notes or ""))
-    _print(("system", "model", "needs", "note"), rows)
+@click.option("--card", "cards", metavar="GLOBS", help="Only these hardware profiles, each with the reasons.")
+@click.option("--verdict", type=click.Choice(list(VERDICTS)), help="Only systems that get this verdict.")
+@click.option("--all", "every", is_flag=True, help="Each decoder and thinking mode on a line of its own.")
+@click.option("--json", "as_json", is_flag=True, help="Each system on each card as JSON.")
+def systems(globs: str, cards: str | None, verdict: str | None, every: bool, as_json: bool) -> None:
+    """What runs where: systems whose name (or model) matches GLOBS, on every card, and why not."""
+    catalog = _catalog()
+    around = Surroundings.observe(catalog, "unlabelled")
+    rows = [row for row in rows_of(catalog, around, globs, cards or "*") if verdict in (None, row.fit.verdict)]
+    if as_json:
+        click.echo(json.dumps([row.json() for row in rows], indent=1))
+    elif not rows:
+        click.echo(f"none of them: {verdict}")
+    elif cards or every or verdict:
+        click.echo("\n".join(reasons(rows, every=every)))
+    else:
+        click.echo("\n".join(matrix(rows)))
 
 
 @command.command()
