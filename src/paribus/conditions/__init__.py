@@ -4,7 +4,7 @@ from paribus.conditions.errors import CheckFailed, EnvironmentFault, ParibusErro
 from paribus.conditions.flags import FLAGS, Flag, FlagKind, flag
 from paribus.conditions.hashing import canonical, conditions_hash, figure_id, hash12, run_id, sha256_file
 from paribus.conditions.manifest import FileEntry, Manifest, Timings
-from paribus.conditions.naming import RunPath, SystemName, inside, is_slug, slug, start_number
+from paribus.conditions.naming import RunPath, SystemName, decoder_method, inside, is_slug, slug, start_number
 from paribus.conditions.registry import CONDITIONS, Condition, differences
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "UsageError",
     "canonical",
     "conditions_hash",
+    "decoder_method",
     "differences",
     "figure_id",
     "flag",

@@ -40,6 +40,20 @@ def slug(text: str, what: str) -> str:
     return text
 
 
+_DIFFUSION = ("block", "diffusion", "levels")
+
+
+def decoder_method(decoder: str) -> str:
+    """A decoder's method, read from its name: `mtp-n4` is `mtp`, `dflash2-n3` is `dflash`, `block-32` a diffusion.
+
+    Published results are told apart by it, whatever has become of the system's file since.
+    """
+    first = decoder.split("-", maxsplit=1)[0]
+    if first in _DIFFUSION:
+        return "block-diffusion"
+    return "dflash" if first == "dflash2" else first
+
+
 @dataclass(frozen=True, order=True)
 class SystemName:
     """`<model>--<precision>--<engine>--<decoder>[--think]`, the decoder with its parameters (`mtp-n4`)."""

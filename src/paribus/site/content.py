@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from paribus.conditions import EnvironmentFault, Flag, UsageError
+from paribus.conditions import EnvironmentFault, Flag, UsageError, decoder_method
 from paribus.results.run import RunSummary
 from paribus.results.tables import SCHEMA, TABLES
 
@@ -105,8 +105,7 @@ class Run:
     @property
     def decoder_method(self) -> str:
         """The decoder's method, read from its name: `ngram-simple-n4-m4` is `ngram`."""
-        name = str(self.row["decoder"])
-        return "block-diffusion" if name.startswith("block-diffusion") else name.split("-", maxsplit=1)[0]
+        return decoder_method(str(self.row["decoder"]))
 
 
 @dataclass(frozen=True)

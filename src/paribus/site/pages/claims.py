@@ -33,7 +33,7 @@ _PLAIN = re.compile(r"[a-z0-9.-]+")
 
 @dataclass(frozen=True)
 class Told:
-    """What we can say beside a claim: a standing in words, a run to look at, or the command that would fill the cell."""
+    """What we can say beside a claim: its standing in words, a run to look at, or the command that fills the cell."""
 
     text: str
     href: str | None = None

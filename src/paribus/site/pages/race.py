@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paribus.catalog import Scenario
+from paribus.conditions import decoder_method
 from paribus.results.strip import split_strip, strip_of
 from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
@@ -21,11 +22,6 @@ def pages(site: Site) -> Iterator[Page]:
             return _view(site, race)
 
         yield Page(race_path(race), "race.html", view)
-
-
-def method_of(decoder: str) -> str:
-    """A decoder's method, from its name."""
-    return "block-diffusion" if decoder.startswith("block-diffusion") else decoder.split("-", maxsplit=1)[0]
 
 
 def _view(site: Site, race: Race) -> View:
@@ -66,12 +62,12 @@ def race_sentence(race: Race) -> str:
     """Who won, of how many, and what was not tried."""
     tried, rest = race.tried, race.not_tried
     winner = next((c for c in race.candidates if c["winner"]), None)
-    speculative = [c for c in tried if method_of(str(c["decoder"])) != "plain"]
+    speculative = [c for c in tried if decoder_method(str(c["decoder"])) != "plain"]
     if winner is None or winner["value"] is None:
         return "No candidate of this race has a result."
     number = words.shown(winner["value"], winner["low"], winner["high"], str(winner["unit"] or ""))
     said = f"Best of {words.spelled(len(speculative))} tried: {winner['decoder']}, {number}."
-    plain = next((c for c in tried if method_of(str(c["decoder"])) == "plain"), None)
+    plain = next((c for c in tried if decoder_method(str(c["decoder"])) == "plain"), None)
     if plain is not None and plain is not winner:
         other = words.shown(plain["value"], plain["low"], plain["high"], str(plain["unit"] or ""))
         said += f" Plain decoding: {other}."
@@ -87,7 +83,7 @@ def race_sentence(race: Race) -> str:
 def unclear(race: Race) -> bool:
     """Whether the best speculation has no interval, or one that holds the next best speculation's number."""
     winner = next((c for c in race.tried if c["winner"]), None)
-    rest = [c for c in race.tried if c is not winner and method_of(str(c["decoder"])) != "plain"]
+    rest = [c for c in race.tried if c is not winner and decoder_method(str(c["decoder"])) != "plain"]
     if winner is None or not rest:
         return False
     if winner["low"] is None or winner["high"] is None:
@@ -122,7 +118,7 @@ def _dot(site: Site, candidate: Row, base: str) -> Dot:
     known = candidate["run_id"] in site.content.runs
     return Dot(
         label=str(candidate["decoder"]) + (" · best speculation" if candidate["winner"] else ""),
-        shape=shape_of(method_of(str(candidate["decoder"]))),
+        shape=shape_of(decoder_method(str(candidate["decoder"]))),
         value=value,
         low=low,
         high=high,
@@ -132,7 +128,7 @@ def _dot(site: Site, candidate: Row, base: str) -> Dot:
 
 
 def _row(site: Site, candidate: Row, *, unclear: bool) -> dict[str, object]:
-    method = method_of(str(candidate["decoder"]))
+    method = decoder_method(str(candidate["decoder"]))
     run = site.content.runs.get(str(candidate["run_id"]))
     per_pass = run.figures.get("tokens_per_pass") if run is not None else None
     return {
