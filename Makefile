@@ -6,7 +6,7 @@ VENV := .venv/bin
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help setup demo test test-system lint bench system-packages unlink
+.PHONY: help setup demo test test-system test-engines lint bench system-packages unlink
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -22,6 +22,9 @@ test: setup ## set up and pass the tests, with a tiny run of the whole pipeline 
 
 test-system: setup ## tests with real engines, interruptions, a sandbox, a browser (a quarter of an hour)
 	@pytest -m system
+
+test-engines: setup ## real runs of vLLM and Transformers on the CPU, and of llama.cpp's drafters (4 GB to install; ENGINES=, PYTEST=)
+	@scripts/test-engines $(PYTEST)
 
 lint: setup ## formats, types, import contracts, workflow
 	@ruff check .

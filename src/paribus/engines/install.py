@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -58,10 +59,14 @@ def install(python: Path, requirements: Path, what: str, log: Path, tell: Tell) 
 
 
 def _links() -> list[str]:
-    """pip's find-links setting for uv, which has a variable of its own: some wheels (torch's for CPUs) aren't on PyPI."""
+    """pip's find-links setting for uv, which has a variable of its own: torch's wheels for CPUs aren't on PyPI."""
     if os.environ.get("UV_FIND_LINKS"):
         return []
-    return [word for place in os.environ.get("PIP_FIND_LINKS", "").split() for word in ("--find-links", place)]
+    places = os.environ.get("PIP_FIND_LINKS", "")
+    if not places and have_pip():
+        asked = [sys.executable, "-m", "pip", "config", "get", "global.find-links"]
+        places = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60).stdout
+    return [word for place in places.split() for word in ("--find-links", place)]
 
 
 def unpack(requirement: str, sha256: str, folder: Path, *, what: str, log: Path, tell: Tell) -> None:
@@ -110,5 +115,7 @@ def failure(what: str, output: str, log: Path) -> str:
     # The last reason is the root: installers print the chain from the outside in.
     why = reasons[0] if len(reasons) == 1 else f"{reasons[0]} ({reasons[-1]})"
     hint = f"; {OFFLINE} is set, so only the installer's cache was looked at" if offline() else ""
+    if package and package.endswith("+cpu"):
+        hint += "; torch's wheels for CPUs are not on PyPI: name the folder or page that has them in PIP_FIND_LINKS"
     named = f" at the package {package}" if package else ""
     return scrub(f"{what} can't be made: it failed{named}: {why[:400]}{hint}; the whole log: ") + str(log)
