@@ -35,7 +35,7 @@ def _model(name: str, decoders: dict[str, object], *, memory: float = 1.0, think
         "quality_cap": 1000,
         "precisions": {"q8": {"weights": weights, "memory_gb": memory}},
         "engines": {
-            "engine": {
+            "llamacpp": {
                 "precisions": ["q8"],
                 "launch": {"poll": 0},
                 "launch_source": "here",
@@ -48,8 +48,8 @@ def _model(name: str, decoders: dict[str, object], *, memory: float = 1.0, think
 NGRAM = {"method": "ngram", "acceptance": "strict"}
 DECODERS: dict[str, object] = {
     "plain": {"method": "plain"},
-    "fast-n4": {**NGRAM, "parameters": {"n": 4}},
-    "fast-n8": {**NGRAM, "parameters": {"n": 8}},
+    "fast-n4": {**NGRAM, "parameters": {"type": "ngram-simple", "size_n": 4}},
+    "fast-n8": {**NGRAM, "parameters": {"type": "ngram-simple", "size_n": 8}},
     "odd": {**NGRAM, "not_tried": "it needs another build"},
 }
 
@@ -78,8 +78,8 @@ def _write_catalog(root: Path) -> None:
     _yaml(root / "systems/beta.yaml", _model("beta", {"plain": {"method": "plain"}}))
     _yaml(root / "systems/giant.yaml", _model("giant", {"plain": {"method": "plain"}}, memory=500))
     _yaml(root / "pairs.yaml", {"edition": "2026.1", "protocol": 1, "pairs": []})
-    (root / "envs/engine").mkdir(parents=True)
-    (root / "envs/engine/requirements.txt").write_text("engine==1\n")
+    (root / "envs/llamacpp").mkdir(parents=True)
+    (root / "envs/llamacpp/requirements.txt").write_text("engine==1\n")
     for name, requests, length in (("one-long", 1, "long"), ("many-long", 16, "long")):
         _yaml(root / f"tasks/speed/{name}.yaml", _scenario(name, requests, length))
         race = _scenario(f"race-{name}", requests, length, split="tuning", race=True, picks_for=[name], headline=False)
@@ -115,7 +115,7 @@ def small(tmp_path: Path) -> Path:
 @pytest.fixture
 def around() -> Surroundings:
     """Surroundings that don't depend on the machine: a sandbox, no data, no hub, 16 GB."""
-    return Surroundings(machine="m-test", builds={"engine": "0123456789ab"}, sandbox=True, memory_gb=16)
+    return Surroundings(machine="m-test", builds={"llamacpp": "0123456789ab"}, sandbox=True, memory_gb=16)
 
 
 @pytest.fixture

@@ -29,8 +29,8 @@ def test_every_candidate_races_and_only_plain_is_measured_before_the_verdict(pla
     assert [race.scenario for race in plan.races] == ["race-many-long", "race-one-long"]
     assert all(race.not_tried == {"odd": "it needs another build"} for race in plan.races)
     assert plan.waiting == [
-        "many-long of the winner of race-many-long for alpha--q8--engine",
-        "one-long of the winner of race-one-long for alpha--q8--engine",
+        "many-long of the winner of race-many-long for alpha--q8--llamacpp",
+        "one-long of the winner of race-one-long for alpha--q8--llamacpp",
     ]
 
 
@@ -81,7 +81,7 @@ def test_measures_of_one_launch_configuration_share_a_job(plan_of):
 def test_a_decoder_that_keeps_state_gets_a_server_for_each_scenario(small, plan_of):
     path = small / "systems/alpha.yaml"
     model = yaml.safe_load(path.read_text())
-    model["engines"]["engine"]["decoders"]["plain"]["keeps_state"] = True
+    model["engines"]["llamacpp"]["decoders"]["plain"]["keeps_state"] = True
     path.write_text(yaml.safe_dump(model))
     first = [job for job in plan_of().jobs if job.kind == "speed" and job.start == 1]
     assert [len(job.measures) for job in first] == [1, 1]
@@ -91,7 +91,7 @@ def test_a_job_leads_with_its_first_missing_measure_and_needs_nothing_when_done(
     plan = plan_of()
     job = next(job for job in plan.jobs if job.kind == "speed")
     assert (job.lead, job.done) == (0, False)
-    assert job.needs == ["build/envs/engine-0123456789ab.json", "build/weights/alpha--q8.json"]
+    assert job.needs == ["build/envs/llamacpp-0123456789ab.json", "build/weights/alpha--q8.json"]
     finish(plan, f"{job.measures[0].run}/start-1/manifest.json")
     half = next(j for j in plan_of().jobs if j.kind == "speed")
     assert (half.lead, half.done, half.sentinel) == (1, False, f"{job.measures[1].run}/start-1/manifest.json")
@@ -181,7 +181,7 @@ def test_without_a_sandbox_the_code_task_is_left_out_with_the_reason(small, arou
 def test_what_does_not_fit_is_excluded_with_the_reason(plan_of, small):
     plan = plan_of(systems="*")
     assert [(e.name, e.reason) for e in plan.excluded if "giant" in e.name] == [
-        ("giant--q8--engine--plain", "it needs 500 GB and a CPU has 16 GB")
+        ("giant--q8--llamacpp--plain", "it needs 500 GB and a CPU has 16 GB")
     ]
     assert any(job.system.startswith("beta") for job in plan.jobs)
 
@@ -238,7 +238,7 @@ def test_a_private_catalog_stands_beside_ours(small, around, tmp_path):
     text = (small / "systems/beta.yaml").read_text().replace("beta", "gamma")
     (private / "systems/gamma.yaml").write_text(text)
     plan = resolve(small, "small", {"catalog": str(private), "systems": "gamma--*"}, around)
-    assert {job.system for job in plan.jobs} == {"gamma--q8--engine--plain"}
+    assert {job.system for job in plan.jobs} == {"gamma--q8--llamacpp--plain"}
     assert plan.catalog == str(private)
 
 
@@ -288,7 +288,7 @@ def test_another_field_of_candidates_is_another_race(plan_of, small):
     before = plan_of().races[0].verdict
     path = small / "systems/alpha.yaml"
     model = yaml.safe_load(path.read_text())
-    model["engines"]["engine"]["decoders"]["fast-n16"] = {"method": "ngram", "acceptance": "strict"}
+    model["engines"]["llamacpp"]["decoders"]["fast-n16"] = {"method": "ngram", "acceptance": "strict"}
     path.write_text(yaml.safe_dump(model))
     assert plan_of().races[0].verdict != before
 
@@ -323,7 +323,7 @@ def test_our_cpu_profile_races_at_least_three_methods_and_measures_four_scenario
 
 def test_hashes_of_declared_conditions_are_those_of_the_types():
     catalog = Catalog(OURS)
-    system = next(iter(catalog.systems.values()))
+    system = catalog.system("smollm2-135m--q4-1--llamacpp--plain")
     around = Surroundings("m-test", {"llamacpp": "0123456789ab"}, sandbox=True, memory_gb=16)
     plan = resolve(OURS, "cpu", {"systems": str(system.name)}, around)
     job = plan.jobs[0]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from paribus.catalog import Card, Catalog
 from paribus.catalog.configuration import open_catalog, read_overrides
 from paribus.catalog.workflow import Workflow
 from paribus.cli._account import account, failed_log, spent
+from paribus.cli._launches import check_launches
 from paribus.cli._options import read_settings
 from paribus.cli._planning import announcement, as_it_stands, duration, read_plan, write_plan
 from paribus.cli.doctor import examine
@@ -44,7 +46,7 @@ def test_the_announcement_says_cost_waiting_and_what_is_left_out(plan_of):
     assert "server starts to measure (0 done)" in text
     assert "1.00 GB to fetch" in text
     assert "waits for a race: one-long of the winner of race-one-long" in text
-    assert "left out: giant--q8--engine--plain: it needs 500 GB" in text
+    assert "left out: giant--q8--llamacpp--plain: it needs 500 GB" in text
 
 
 def test_a_plan_comes_back_from_disk(plan_of, tmp_path):
@@ -139,7 +141,7 @@ def test_the_overview_counts_what_is_done_and_names_what_is_next(plan_of, small)
     assert "race: 0 of 6 server starts measured" in text
     assert "races decided: 0 of 2" in text
     assert "no workflow is running" in text
-    assert "next: alpha--q8--engine--plain, start 1" in text
+    assert "next: alpha--q8--llamacpp--plain, start 1" in text
     flow = Workflow(small, plan_of(), plan_of, lambda *_: None)
     flow.start()
     assert "a workflow is running in this folder" in overview(small, plan_of())
@@ -197,7 +199,7 @@ def test_settings_are_read_as_snakemake_reads_them():
 def test_plan_prints_a_table_and_writes_the_plan(small):
     shown = paribus("plan", "--profile", "small", cwd=small)
     assert shown.returncode == 0, shown.stderr
-    assert "alpha--q8--engine--fast-n8" in shown.stdout
+    assert "alpha--q8--llamacpp--fast-n8" in shown.stdout
     assert json.loads((small / "build/plan.json").read_text())["hardware"] == "small"
     as_json = paribus("plan", "--profile", "small", "--json", cwd=small)
     assert json.loads(as_json.stdout)["machine"] == "m-test"
@@ -210,7 +212,7 @@ def test_a_plan_without_a_start_does_not_read_like_done(plan_of):
     text = announcement(plan_of(systems="giant--*"))
     assert "nothing to measure, no server start is planned" in text
     assert "are measured" not in text
-    assert "left out: giant--q8--engine--plain: it needs 500 GB" in text
+    assert "left out: giant--q8--llamacpp--plain: it needs 500 GB" in text
 
 
 @pytest.mark.parametrize("key", ["systems", "measures", "scale", "catalog", "results", "starts", "repeat"])
@@ -249,3 +251,42 @@ def test_data_that_is_not_there_is_said(small):
     run = paribus("plan", "--profile", "small", cwd=OURS, PARIBUS_DATA="/nowhere/at/all")
     assert run.returncode == 2
     assert "no such folder" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "text", "words"),
+    [
+        ("decoders", "size_n: 4", "decoder fast-n4: llamacpp knows no parameter of ngram-simple bogus"),
+        ("launch", "poll: 0", "decoder plain: llamacpp knows no launch setting bogus"),
+    ],
+)
+def test_what_an_engine_does_not_know_is_told_when_the_plan_is_made(small, where, text, words):
+    path = small / "systems/alpha.yaml"
+    before = path.read_text()
+    path.write_text(before.replace(text, text.replace(text.split(":")[0], "bogus")))
+    run = paribus("plan", "--profile", "small", cwd=small)
+    assert run.returncode == 2, run.stdout
+    assert run.stderr.startswith(f"paribus: systems/alpha.yaml, engines.llamacpp, {words}; known: ")
+    assert not (small / "build/plan.json").exists()
+    path.write_text(before)
+    assert paribus("plan", "--profile", "small", cwd=small).returncode == 0
+
+
+def test_an_engine_without_an_adapter_is_told_when_the_plan_is_made(small):
+    path = small / "systems/beta.yaml"
+    path.write_text(path.read_text().replace("llamacpp", "nobodys"))
+    shutil.copytree(small / "envs/llamacpp", small / "envs/nobodys")
+    run = paribus("plan", "--profile", "small", "--config", "systems=beta--*", cwd=small)
+    assert run.returncode == 2
+    assert "systems/beta.yaml, engines.nobodys, decoder plain: there is no adapter for the engine" in run.stderr
+
+
+def test_a_system_that_is_not_planned_or_done_is_not_looked_at(small, plan_of, finish):
+    path = small / "systems/alpha.yaml"
+    path.write_text(path.read_text().replace("size_n: 4", "bogus: 4"))
+    assert paribus("plan", "--profile", "small", "--config", "systems=beta--*", cwd=small).returncode == 0
+    plan = plan_of()
+    for job in plan.jobs:
+        for measure in job.measures:
+            finish(plan, f"{measure.run}/start-{job.start}/manifest.json")
+    check_launches(Catalog(small), plan_of())

@@ -13,6 +13,7 @@ import yaml
 from paribus.catalog import Catalog, Plan, Surroundings, resolve
 from paribus.catalog.configuration import open_catalog, read_overrides, refuse_empty
 from paribus.cli._items import LocalItems
+from paribus.cli._launches import check_launches
 from paribus.conditions import UsageError
 from paribus.machine import machine_label, observe_machine
 from paribus.machine.proof import memory_to_plan_gb
@@ -53,10 +54,20 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
     return read
 
 
-def resolve_here(root: Path, profile: str, settings: dict[str, Any]) -> Plan:
-    """The plan of a profile on this machine."""
+def resolve_here(root: Path, profile: str, settings: dict[str, Any], *, check: bool = False) -> Plan:
+    """The plan of a profile on this machine. `check`: also look at what would be found wrong only while it runs."""
     catalog = open_catalog(root, read_overrides(settings))
-    return resolve(root, profile, settings, look_around(root, catalog, profile, LocalItems(catalog)))
+    items = LocalItems(catalog)
+    plan = resolve(root, profile, settings, look_around(root, catalog, profile, items))
+    if check:
+        check_plan(catalog, plan, items)
+    return plan
+
+
+def check_plan(catalog: Catalog, plan: Plan, items: LocalItems) -> None:
+    """Raise `UsageError` for what could not be measured: items that are not the task's, settings no engine knows."""
+    items.check(plan)
+    check_launches(catalog, plan)
 
 
 def look_around(root: Path, catalog: Catalog, profile: str, items: LocalItems) -> Surroundings:

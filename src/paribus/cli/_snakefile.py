@@ -16,8 +16,7 @@ from paribus.catalog import Plan, resolve
 from paribus.catalog.configuration import open_catalog, read_overrides, refuse_empty
 from paribus.catalog.workflow import PLAN_FILE, Workflow, check_profile
 from paribus.cli._items import LocalItems
-from paribus.cli._options import look_around
-from paribus.cli._options import check_plan
+from paribus.cli._options import check_plan, look_around
 from paribus.cli._planning import announcement, read_plan, write_plan
 from paribus.cli._progress import show_steps
 from paribus.conditions import ParibusError, UsageError

@@ -7,9 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from paribus.catalog import Plan
-from paribus.catalog.configuration import catalog_of
 from paribus.catalog.workflow import PLAN_FILE, is_running
-from paribus.cli._items import check_items
 from paribus.cli._options import config_option, profile_option, read_settings, resolve_here
 from paribus.cli._planning import announcement, duration, write_plan
 from paribus.results.run import find_root
@@ -29,8 +27,7 @@ Examples:
 def command(profile: str, settings: tuple[str, ...], as_json: bool) -> None:
     """Show what a profile would run: jobs, hours, downloads, disk. Writes build/plan.json; starts nothing."""
     root = find_root()
-    plan = resolve_here(root, profile, read_settings(settings))
-    check_items(catalog_of(root, plan), plan)
+    plan = resolve_here(root, profile, read_settings(settings), check=True)
     if is_running(root):
         click.echo(f"a workflow is running here: {PLAN_FILE} stays as it is", err=True)
     else:
