@@ -10,7 +10,7 @@ import pytest
 from paribus.catalog import Catalog
 from paribus.quality.data import load_items
 from paribus.quality.sandbox import Limits
-from paribus.quality.tasks.grader import Program, grade_program, grade_programs
+from paribus.quality.tasks.grader import Benches, Program, grade_program, grade_programs
 from paribus.quality.tasks.livecodebench import LiveCodeBenchFamily
 from paribus.quality.tasks.pickled import TestCase
 
@@ -93,6 +93,61 @@ def test_runs_do_not_see_each_other() -> None:
     code += "print(hasattr(builtins, 'mark'))\nbuiltins.mark = 1"
     cases = (TestCase("", "False\nFalse", "stdin"), TestCase("", "False\nFalse", "stdin"))
     assert grade_program(Program(code, None, cases), LIMITS).right
+
+
+HOSTILE = {
+    "leaves files": "import os\nos.makedirs('/tmp/a/b', mode=0)\nopen('/tmp/seen', 'w')\nopen('/dev/shm/seen', 'w')",
+    "leaves processes": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(60)",
+    "kills the runner": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)",
+    "stops the runner": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)",
+    "never ends": "while True: pass",
+    "crashes the compiler": "(" * 100_000,
+    "takes all memory": "x = bytearray(4 << 30)",
+}
+WITNESS = """
+import os
+found = [p for p in ("/tmp/seen", "/tmp/a", "/dev/shm/seen") if os.path.exists(p)]
+others = [p for p in os.listdir("/proc") if p.isdigit() and int(p) not in (1, os.getpid(), os.getppid())]
+mine = [p for p in others if open(f"/proc/{p}/status").read().find("sleep") >= 0]
+reached = 0
+for name in ("mem", "fd/0", "fd/5", "environ"):
+    try:
+        os.open(f"/proc/{os.getppid()}/{name}", os.O_RDONLY)
+        reached += 1
+    except OSError:
+        pass
+print(found, len(others) <= 1, mine, reached)
+"""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_one_program_does_another_does_not_notice(name: str) -> None:
+    """Programs follow each other in one sandbox as long as it stays clean."""
+    limits = Limits(time_s=1.0, memory=512 << 20, output=1 << 20)
+    case = (TestCase("", "[] True [] 0", "stdin"),)
+    with Benches(limits) as benches:
+        with benches.box() as box:
+            box.load(HOSTILE[name])
+            box.run(b"")
+        for _ in range(2):
+            with benches.box() as box:
+                box.load(WITNESS)
+                assert box.run(b"").output.decode().strip() == case[0].expected
+        assert len(benches._free) == 1
+
+
+def test_a_sandbox_is_used_again_while_it_stays_clean() -> None:
+    with Benches(LIMITS) as benches:
+        for _ in range(3):
+            with benches.box() as box:
+                box.load("print(1)")
+                assert box.run(b"").status == "ok"
+            first = benches._free[0][1]
+        with benches.box() as box:
+            assert box is first
+            box.load("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)")
+            assert box.run(b"").status == "lost"
+        assert benches._free == []
 
 
 @pytest.mark.parametrize(

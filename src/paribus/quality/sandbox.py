@@ -4,8 +4,10 @@ What a program inside can reach: a read-only Python, an empty temporary folder o
 input and output. No network, no other process, no file of the host's user, no variable of its environment. What it
 should have printed never enters: outputs are compared outside.
 
-One sandbox runs one program on many inputs. `paribus.quality.sandbox_inner` runs inside it, forks a process for each
-input and reports its output; the time limit is kept outside, by this module's clock, as well as inside.
+`paribus.quality.sandbox_inner` runs inside it, forks a process for each input and reports its output; the time limit is
+kept outside, by this module's clock, as well as inside. A sandbox may run one program after the other (starting one
+costs twenty times as much as a test): what a program leaves behind is removed, and where anything stays, or a program
+took the runner down, the sandbox is not used again.
 """
 
 from __future__ import annotations
@@ -146,6 +148,21 @@ class Box:
         self._limits = limits
         self._down: str | None = None
 
+    @property
+    def fresh(self) -> bool:
+        """Whether another program may run here: the runner is up, and nothing was left behind."""
+        return self._down is None
+
+    def load(self, program: str, call: str | None = None, *, names: bool = False) -> None:
+        """Take a program for the next runs; see `sandboxed`."""
+        order = json.dumps({"what": "program", "call": call, "names": names}).encode()
+        deadline = time.monotonic() + self._limits.start_s
+        try:
+            self._send(order, deadline)
+            self._send(program.encode("utf-8", "surrogatepass"), deadline)
+        except OSError as error:  # a timeout is one
+            self._lose("lost", time.monotonic(), f"the sandbox went down ({type(error).__name__})")
+
     def run(self, stdin: bytes, time_s: float | None = None) -> Ran:
         """Run the program on one input, in a fresh process. Never raises for what the program does."""
         limit = time_s if time_s is not None else self._limits.time_s
@@ -154,7 +171,7 @@ class Box:
         began = time.monotonic()
         most = limit * max(1.0, self._limits.patience) + _GRACE_S
         try:
-            head = json.dumps({"time_s": limit, "patience": self._limits.patience}).encode()
+            head = json.dumps({"what": "run", "time_s": limit, "patience": self._limits.patience}).encode()
             self._send(head, began + most)
             self._send(stdin, began + most)
             report = json.loads(self._receive(began + most, 4_096))
@@ -170,6 +187,8 @@ class Box:
         if status in ("ok", "error") and seconds > most:
             status = "timeout"
         known = code if isinstance(code, int) else None
+        if report.get("clean") is not True:
+            self._down = "something of an earlier program is left"
         return Ran(
             status, output, known, seconds, str(report.get("note", ""))[:500], starved=report.get("starved") is True
         )
@@ -221,6 +240,14 @@ def sandboxed(
     `names`: what the benchmark's own grader imports for a program is there already. Raises `EnvironmentFault` when no
     sandbox can be started; a program that doesn't even compile is a result.
     """
+    with opened(limits, extra=extra) as box:
+        box.load(program, call, names=names)
+        yield box
+
+
+@contextmanager
+def opened(limits: Limits, *, extra: Iterable[str] = ()) -> Iterator[Box]:
+    """A running sandbox without a program yet. Raises `EnvironmentFault` when none can be started."""
     with cgroup.limited(limits.memory + _RUNNER_MEMORY, limits.processes) as group:
         words = [*group.prefix, *command(limits, extra), "/box/inner.py"]
         # The environment is empty already here, so that nothing is left to read in the sandbox's first process.
@@ -237,7 +264,7 @@ def sandboxed(
         try:
             os.set_blocking(process.stdin.fileno(), False)  # type: ignore[union-attr]
             box = Box(process, limits)
-            _introduce(box, process, program, _setting(limits, call, names))
+            _introduce(box, process, limits)
             yield box
         finally:
             _kill(process)
@@ -246,31 +273,17 @@ def sandboxed(
                     pipe.close()
 
 
-def _setting(limits: Limits, call: str | None, names: bool) -> dict[str, object]:
-    """What the inner runner must know."""
-    return {
-        "memory": limits.memory,
-        "processes": limits.processes,
-        "files": limits.files,
-        "output": limits.output,
-        "call": call,
-        "names": names,
-        "cpu_s": int(limits.time_s) + 2,
-    }
-
-
-def _introduce(box: Box, process: subprocess.Popen[bytes], program: str, setting: dict[str, object]) -> None:
-    """Tell the inner runner its limits and the program, and wait until it is up."""
-    start_s = box._limits.start_s
-    deadline = time.monotonic() + start_s
+def _introduce(box: Box, process: subprocess.Popen[bytes], limits: Limits) -> None:
+    """Tell the inner runner its limits, and wait until it is up."""
+    setting = {name: getattr(limits, name) for name in ("memory", "processes", "files", "output")}
+    deadline = time.monotonic() + limits.start_s
     try:
         box._send(json.dumps(setting).encode(), deadline)
-        box._send(program.encode("utf-8", "surrogatepass"), deadline)
         if box._receive(deadline, 16) == b"ready":
             return
         reason = "it did not come up"
     except TimeoutError:
-        reason = f"it was not up after {start_s:.0f} s"
+        reason = f"it was not up after {limits.start_s:.0f} s"
     except (OSError, EOFError, ValueError):
         _kill(process)
         words = process.stderr.read(2_000).decode(errors="replace") if process.stderr else ""

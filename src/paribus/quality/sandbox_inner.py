@@ -1,14 +1,19 @@
-"""Runs inside the sandbox: takes a program and inputs on its standard input, forks a process for each input.
+"""Runs inside the sandbox: takes programs and inputs on its standard input, forks a process for each input.
 
-It knows no expected output, and nothing that it or the program says is believed beyond the output itself. Frames:
-four bytes of length (big-endian), then as many bytes. In: settings, program; then for each run settings and input.
-Out: `ready`; then for each run a JSON report and the program's output. Imports the standard library only, and nothing
-of Paribus, which isn't there.
+It knows no expected output, and nothing that it or a program says is believed beyond the output itself. Frames: four
+bytes of length (big-endian), then as many bytes. In: settings; then pairs of a JSON order and its content, `program`
+with a source, or `run` with an input. Out: `ready`; then for each run a JSON report and the program's output. Imports
+the standard library only, and nothing of Paribus, which isn't there.
+
+Programs follow each other here, so this process never looks into one: a source is compiled in the forked process. No
+process can read this one's memory or files (it isn't dumpable); one that kills or stops it loses its own run, and the
+other side starts a fresh sandbox.
 """
 
 from __future__ import annotations
 
 import builtins
+import ctypes
 import io
 import json
 import os
@@ -37,6 +42,10 @@ _OFFICIAL_NAMES = (
 """Modules whose names the benchmark's own grader imports for every program (`import_string` of its testing_util.py)."""
 
 
+_PR_SET_DUMPABLE = 4
+_prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+
 def read_exact(descriptor: int, length: int) -> bytes:
     """`length` bytes, or the end of this process when the other side is gone."""
     parts = bytearray()
@@ -61,12 +70,19 @@ def send(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def limit(settings: dict[str, Any]) -> None:
+class Program:
+    """What to run: its source, the function to call (none: the whole program), whether names are imported ahead."""
+
+    def __init__(self, source: str, call: str | None, names: bool) -> None:
+        self.source, self.call, self.names = source, call, names
+
+
+def limit(settings: dict[str, Any], cpu_s: int) -> None:
     """Limits of the program's own process; a program can lower but not raise them."""
     for what, value in (
         (resource.RLIMIT_AS, settings["memory"]),
         (resource.RLIMIT_FSIZE, settings["files"]),
-        (resource.RLIMIT_CPU, settings["cpu_s"]),
+        (resource.RLIMIT_CPU, cpu_s),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 256),
         (resource.RLIMIT_STACK, 256 << 20),
@@ -77,14 +93,18 @@ def limit(settings: dict[str, Any]) -> None:
             pass
 
 
-def program_process(code: types.CodeType, stdin: int, stdout: int, stderr: int, settings: dict[str, Any]) -> None:
+def program_process(
+    program: Program, stdin: int, stdout: int, stderr: int, settings: dict[str, Any], cpu_s: int
+) -> None:
     """The forked child: standard streams of its own, a fresh `__main__`, and the program."""
+    _prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
     os.setsid()
     os.dup2(stdin, 0)
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
     os.closerange(3, 256)
-    limit(settings)
+    limit(settings, cpu_s)
+    sys.path.append("/box/site")
     sys.setrecursionlimit(100_000)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8", errors="replace")
     sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8")
@@ -98,14 +118,14 @@ def program_process(code: types.CodeType, stdin: int, stdout: int, stderr: int, 
     main.__dict__["__file__"] = "/tmp/program.py"
     sys.modules["__main__"] = main
     status = 1
-    call = settings["call"]
     try:
-        if settings["names"]:
+        code = compile(program.source, "program.py", "exec", dont_inherit=True)
+        if program.names:
             official_names(main)
-        if call is None:
+        if program.call is None:
             exec(code, main.__dict__)
         else:
-            call_solution(code, call, main)
+            call_solution(code, program.call, main)
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else (0 if end.code is None else 1)
@@ -154,8 +174,8 @@ def plain(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
-def sweep() -> None:
-    """Remove what a program left behind: all other processes of this namespace, and its files."""
+def sweep() -> bool:
+    """Remove what a program left behind: all other processes of this namespace, and its files. Whether all is gone."""
     try:
         os.kill(-1, signal.SIGKILL)
     except OSError:
@@ -165,16 +185,18 @@ def sweep() -> None:
             pass
     except ChildProcessError:
         pass
-    for place in ("/tmp", "/dev/shm"):
+    places = ("/tmp", "/dev/shm")
+    for place in places:
         for entry in os.scandir(place):
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
             else:
                 os.unlink(entry.path)
+    return not any(os.listdir(place) for place in places)
 
 
 def run(
-    code: types.CodeType, stdin: bytes, settings: dict[str, Any], time_s: float, patience: float
+    program: Program, stdin: bytes, settings: dict[str, Any], time_s: float, patience: float
 ) -> tuple[dict[str, Any], bytes]:
     """One run: the child's end and its output, at most `settings["output"]` bytes."""
     source = os.memfd_create("input")
@@ -187,7 +209,7 @@ def run(
     child = os.fork()
     if child == 0:
         try:
-            program_process(code, source, out_write, err_write, settings)
+            program_process(program, source, out_write, err_write, settings, int(time_s) + 2)
         finally:
             os._exit(1)
     for descriptor in (source, out_write, err_write):
@@ -203,11 +225,11 @@ def run(
             os.kill(child, signal.SIGKILL)
         except OSError:
             pass
-    sweep()
+    clean = sweep()
     os.close(out_read)
     os.close(err_read)
     report: dict[str, Any] = {"status": status, "code": None, "note": notes[-300:].decode("utf-8", "replace")}
-    report["starved"] = clock.extended
+    report |= {"starved": clock.extended, "clean": clean}
     if status is None and ended is not None:
         report |= verdict(ended)
     return report, output
@@ -296,23 +318,23 @@ def exited(child: int) -> bool:
 
 
 def serve() -> None:
-    """Settings, program, then one run after the other until the other side closes."""
+    """Settings, then orders, one after the other, until the other side closes."""
     incoming, outgoing = os.dup(0), os.dup(1)
     null = os.open("/dev/null", os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     settings = json.loads(receive(incoming))
-    source = receive(incoming).decode("utf-8", "replace")
-    sys.path.append("/box/site")
-    try:
-        code = compile(source, "program.py", "exec", dont_inherit=True)
-    except BaseException as error:
-        code = compile(f"raise SystemExit({str(error)[:200]!r})", "program.py", "exec")
+    _prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     send(outgoing, b"ready")
+    program = Program("", None, False)
     while True:
-        each = json.loads(receive(incoming))
-        report, output = run(code, receive(incoming), settings, float(each["time_s"]), float(each["patience"]))
+        order = json.loads(receive(incoming))
+        content = receive(incoming)
+        if order["what"] == "program":
+            program = Program(content.decode("utf-8", "replace"), order["call"], order["names"])
+            continue
+        report, output = run(program, content, settings, float(order["time_s"]), float(order["patience"]))
         send(outgoing, json.dumps(report).encode())
         send(outgoing, output)
 

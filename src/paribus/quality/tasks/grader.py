@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from paribus.conditions import EnvironmentFault
 from paribus.quality.calibration import usable_cores
-from paribus.quality.sandbox import Limits, Ran, sandboxed
+from paribus.quality.sandbox import Box, Limits, Ran, opened
 from paribus.quality.tasks.pickled import TestCase
 
 
@@ -53,26 +54,62 @@ def grade_programs(
     programs: Sequence[Program], limits: Limits, progress: Callable[[int, int], None] | None = None
 ) -> list[Verdict]:
     """Grade programs side by side, one a core."""
-    done = 0
     verdicts: list[Verdict] = []
-    with ThreadPoolExecutor(max_workers=usable_cores()) as pool:
-        for verdict in pool.map(lambda program: grade_program(program, limits), programs):
+    with Benches(limits) as benches, ThreadPoolExecutor(max_workers=usable_cores()) as pool:
+        for verdict in pool.map(lambda program: _grade(program, benches), programs):
             verdicts.append(verdict)
-            done += 1
             if progress is not None:
-                progress(done, len(programs))
+                progress(len(verdicts), len(programs))
     return verdicts
 
 
 def grade_program(program: Program, limits: Limits) -> Verdict:
     """Run all tests until one fails. Raises `EnvironmentFault` when the sandbox itself can't be started."""
+    with Benches(limits) as benches:
+        return _grade(program, benches)
+
+
+class Benches:
+    """Sandboxes that serve one program after the other, as long as programs leave them clean. A context manager."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._free: list[tuple[ExitStack, Box]] = []
+
+    @contextmanager
+    def box(self) -> Iterator[Box]:
+        """A sandbox to oneself: one that is free, else a new one."""
+        # Lists are safe to share between threads: append and pop are single steps.
+        stack, box = self._free.pop() if self._free else self._new()
+        try:
+            yield box
+        finally:
+            if box.fresh:
+                self._free.append((stack, box))
+            else:
+                stack.close()
+
+    def _new(self) -> tuple[ExitStack, Box]:
+        stack = ExitStack()
+        return stack, stack.enter_context(opened(self._limits))
+
+    def __enter__(self) -> Benches:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._free:
+            self._free.pop()[0].close()
+
+
+def _grade(program: Program, benches: Benches) -> Verdict:
     if not program.cases:
         return Verdict(0, 0, "no tests")
     if program.call is not None and not program.call.isidentifier():
         return Verdict(0, len(program.cases), "no function to call")
     for attempt in range(3):
         try:
-            with sandboxed(program.code, limits, program.call, names=program.names) as box:
+            with benches.box() as box:
+                box.load(program.code, program.call, names=program.names)
                 return _verdict(program.cases, (box.run(case.stdin.encode()) for case in program.cases))
         except EnvironmentFault:
             # Forking can fail for a moment on a full machine; a sandbox that never starts is no wrong answer.
