@@ -105,6 +105,8 @@ CONDITIONS = _table(
     Condition("attention_backend", "observed", "subject", "engine", "attention backend"),
     Condition("weights_revision", "observed", "subject", "model", "revision of the weights that was fetched"),
     Condition("effective_settings", "observed", "shown", "", "settings that the server tells"),
+    Condition("speculation", "observed", "shown", "", "speculation that the server tells"),
+    Condition("server_memory_gb", "observed", "shown", "", "memory that the server tells", "GB"),
     Condition("settings_differ", "observed", "shown", "", "settings that read back differently"),
     Condition("sampling_defaults", "observed", "shown", "", "the server's own sampling"),
     Condition("context_per_slot", "observed", "shown", "", "context of a request", "tokens"),
