@@ -93,7 +93,8 @@ def pages(site: Site) -> Iterator[Page]:
 
         def view(choice: Choice = choice) -> View:
             board = make_board(site, choice.hardware, choice.scenario, "../../")
-            values = {"board": board, "choices": by_hardware(site), "here": choice}
+            lines = by_hardware(site, choice.hardware)
+            values = {"board": board, "choices": lines, "rest": first_choices(site, choice.hardware), "here": choice}
             return View(values, board.charts)
 
         yield Page(choice.path, "board.html", view)
@@ -120,12 +121,23 @@ def short_title(site: Site, scenario: str) -> str:
     return f"{words.count(found.requests, 'request')}, {found.length} answers{thinking}"
 
 
-def by_hardware(site: Site) -> list[tuple[str, list[Choice]]]:
-    """The choices, a line a card."""
+def by_hardware(site: Site, here: str | None = None) -> list[tuple[str, list[Choice]]]:
+    """The choices of every card with runs, and of the card that is shown: a line a card."""
     grouped: dict[str, list[Choice]] = {}
     for choice in choices(site):
         grouped.setdefault(choice.hardware, []).append(choice)
-    return [(hardware_title(site, name), found) for name, found in grouped.items()]
+    shown = {name: found for name, found in grouped.items() if name == here or any(choice.runs for choice in found)}
+    return [(hardware_title(site, name), found) for name, found in shown.items()]
+
+
+def first_choices(site: Site, here: str | None = None) -> list[tuple[str, Choice]]:
+    """The cards that nobody has measured yet, each with its first choice."""
+    firsts: dict[str, Choice] = {}
+    measured = {choice.hardware for choice in choices(site) if choice.runs} | {here}
+    for choice in choices(site):
+        if choice.hardware not in measured:
+            firsts.setdefault(choice.hardware, choice)
+    return [(hardware_title(site, name), choice) for name, choice in firsts.items()]
 
 
 def make_board(site: Site, hardware: str, scenario: str, base: str) -> Board:

@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from paribus.catalog import matches
-from paribus.catalog.fit import fit
 from paribus.conditions import ParibusError
 from paribus.site import words
 from paribus.site.content import Figure, Run
-from paribus.site.page import Page, Site, View, pair_path, run_path
-from paribus.site.pages import claims
-from paribus.site.pages.board import Choice, by_hardware, choices, make_board
+from paribus.site.page import Page, Site, View, pair_path
+from paribus.site.pages import claims, coverage
+from paribus.site.pages.board import Choice, by_hardware, choices, first_choices, make_board
 from paribus.site.pages.headline import best_ratio, board_runs, speedup_of
 from paribus.site.pages.names import card_name, run_words
-
-_SAFE = re.compile(r"[A-Za-z0-9_./=*-]+")
-
-
-@dataclass(frozen=True)
-class GridCell:
-    """One cell of the coverage grid: how many systems were measured, and the page that shows them."""
-
-    measure: str
-    title: str
-    count: int
-    href: str | None
-    command: str
-
-
-@dataclass(frozen=True)
-class GridRow:
-    """One stack on one card: its cells, and the command that fills the row."""
-
-    hardware: str
-    stack: str
-    cells: tuple[GridCell, ...]
-    command: str
 
 
 def pages(site: Site) -> Iterator[Page]:
@@ -51,9 +24,11 @@ def pages(site: Site) -> Iterator[Page]:
             "board": board,
             "here": chosen,
             "choices": by_hardware(site),
+            "rest": first_choices(site),
             "found": found(site, chosen),
-            "grid": coverage(site),
-            "measures": list(_measures(site)),
+            "grid": coverage.grid(site),
+            "measures": list(coverage.measures(site)),
+            "unmeasured": coverage.unmeasured(site),
             "left_out": site.content.left_out,
             "duels": duels(site),
             "claims": claims.counts(site),
@@ -158,65 +133,6 @@ def duels(site: Site) -> list[tuple[str, str]]:
         return []
     seen = sorted({(str(row["hardware"]), str(row["pair"])) for row in site.content.pairs if row["pair"] in titles})
     return [(f"{titles[pair]} ({card})", pair_path(card, pair)) for card, pair in seen]
-
-
-def coverage(site: Site) -> list[GridRow]:
-    """What each card could measure and has: a row a stack, a column a scenario or task. Cards with runs come first."""
-    rows = []
-    seen = {str(run.row["hardware"]) for run in site.content.runs.values()}
-    for hardware in sorted(site.hardware, key=lambda name: (name not in seen, name)):
-        for stack in planned_stacks(site, hardware):
-            rows.append(_grid_row(site, hardware, stack))
-    return rows
-
-
-def planned_stacks(site: Site, hardware: str) -> list[str]:
-    """Stacks that a card's profile plans and can run: those its glob names, or those of the pairs; and whatever was
-    measured."""
-    profile = site.hardware[hardware]
-    able = {name: s for name, s in site.catalog.systems.items() if fit(s, profile).can_run}
-    names = {"--".join([*s.name.stack]) + ("--think" if s.name.think else "") for s in able.values()}
-    if profile.systems == "pairs":
-        sides = {side for pair in site.catalog.pairs.pairs for side in (pair.left, pair.right)}
-        planned = names & sides
-    else:
-        systems = [s for name, s in able.items() if matches(name, profile.systems)]
-        planned = {"--".join(s.name.stack) + ("--think" if s.name.think else "") for s in systems}
-    measured = {str(r.row["stack"]) for r in site.content.runs.values() if r.row["hardware"] == hardware}
-    return sorted(planned | measured)
-
-
-def _grid_row(site: Site, hardware: str, stack: str) -> GridRow:
-    glob = f"{stack.removesuffix('--think')}--*" + ("--think" if stack.endswith("--think") else "")
-    command = f"snakemake --profile {hardware} --config {_quoted(f'systems={glob}')}"
-    cells = []
-    for measure, title in _measures(site).items():
-        runs = [
-            r
-            for r in (*site.content.speed_runs, *site.content.quality_runs)
-            if r.row["hardware"] == hardware
-            and r.row["stack"] == stack
-            and r.row["scenario_or_task"] == measure
-            and not r.summary.part
-        ]
-        href = run_path(runs[0].id) if runs else None
-        if runs and measure in site.scenarios:
-            href = f"board/{hardware}/{measure}.html"
-        systems = len({r.row["decoder"] for r in runs})
-        cells.append(GridCell(measure, title, systems, href, f"{command} measures={measure}"))
-    return GridRow(hardware, stack, tuple(cells), command)
-
-
-def _measures(site: Site) -> dict[str, str]:
-    """What the grid has a column for: all that is planned unasked, and what was measured because it was named."""
-    seen = {str(run.row["scenario_or_task"]) for run in site.content.speed_runs}
-    speed = {name: s.title for name, s in site.scenarios.items() if not s.external or name in seen}
-    return {**speed, **{name: t.title for name, t in site.tasks.items()}}
-
-
-def _quoted(argument: str) -> str:
-    """An argument for a shell: quoted, and only if it is made of plain characters (names are, hostile ones are not)."""
-    return f"'{argument}'" if _SAFE.fullmatch(argument) else "'systems=*'"
 
 
 def _cite(site: Site, runs: Sequence[Run]) -> str:
