@@ -120,7 +120,7 @@ async def play_live(evaluation: Evaluation, stage: Stage, header: Header, agent:
     assert simulator is not None
     assert url is not None
     async with open_user(simulator, url, header, _by_id(evaluation), stage.folder) as user:
-        return await _play(evaluation, stage, agent, user)
+        return await play(evaluation, stage, agent, user)
 
 
 def play_again(
@@ -133,7 +133,7 @@ def play_again(
     else:
         user = ReplayAnswerer(read_journal(folder / SIMULATOR)[1])
     stage = Stage(root, folder, _PLAYING_AGAIN, changed)
-    return run(_play(evaluation, stage, ReplayAnswerer(entries), user))
+    return run(play(evaluation, stage, ReplayAnswerer(entries), user))
 
 
 def _by_id(evaluation: Evaluation) -> dict[str, Item]:
@@ -143,7 +143,7 @@ def _by_id(evaluation: Evaluation) -> dict[str, Item]:
 def floors(evaluation: Evaluation, root: Path) -> dict[str, list[float]]:
     """By domain, the rewards of an agent that does nothing on these items, played through the harness itself."""
     bare = replace(evaluation, repeats=1, harness={"tools": "native"})
-    played = run(_play(bare, Stage(root, root, _PLAYING_AGAIN), NullAgent(), QuietUser()))
+    played = run(play(bare, Stage(root, root, _PLAYING_AGAIN), NullAgent(), QuietUser()))
     faults = [each.why for _, _, each in played if each.failed]
     if faults:
         raise EnvironmentFault(f"{evaluation.task.task}: the floor can't be computed: {faults[0]}")
@@ -153,7 +153,8 @@ def floors(evaluation: Evaluation, root: Path) -> dict[str, list[float]]:
     return rewards
 
 
-async def _play(evaluation: Evaluation, stage: Stage, agent: Answerer, user: Answerer) -> Played:
+async def play(evaluation: Evaluation, stage: Stage, agent: Answerer, user: Answerer) -> Played:
+    """Play every dialogue of an evaluation with these two answerers, whoever they are."""
     task, facts = evaluation.task, evaluation.harness or {}
     pairs = [(item, repeat) for item in evaluation.items.items for repeat in range(evaluation.repeats)]
     talks = [Talk(item, Key(task.task, item_id(task, item), repeat)) for item, repeat in pairs]
