@@ -31,6 +31,12 @@ class Number(Spec):
     high: float | None = None
     of: str | None = None
 
+    @property
+    def text(self) -> str:
+        """The number as it was said, with its unit and what it belongs to: `1.9x (plain)`, `375 tokens/s`."""
+        unit = "" if self.unit == "x" else f" {self.unit}"
+        return f"{self.said}{unit}" + (f" ({self.of})" if self.of else "")
+
     @model_validator(mode="after")
     def _in_order(self) -> Number:
         if self.low is not None and self.high is not None and self.low > self.high:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from paribus.catalog import Catalog
-from paribus.catalog.claims import Claim, Number
+from paribus.catalog.claims import Claim
 from paribus.conditions import UsageError
 from paribus.results.build import DATABASE
 from paribus.results.run import find_root
@@ -47,10 +47,10 @@ def command(name: str, as_json: bool) -> None:
 
 def lines(claim: Claim, standing: str, differs: list[str]) -> Iterator[tuple[str, str]]:
     """The claim as labels and texts."""
-    numbers = "; ".join(said(number) for number in claim.numbers) or "no number"
+    numbers = "; ".join(number.text for number in claim.numbers) or "no number"
     yield "claim", f"{claim.claim}: {claim.system}, {claim.metric}: {numbers}"
     if claim.against:
-        yield "against", "; ".join(said(number) for number in claim.against)
+        yield "against", "; ".join(number.text for number in claim.against)
     yield "by", f"{claim.by}, {claim.date or 'date not known'}"
     given = claim.disclosed.model_dump(exclude_none=True)
     yield "disclosed", "; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in given.items()) or "nothing"
@@ -64,11 +64,6 @@ def lines(claim: Claim, standing: str, differs: list[str]) -> Iterator[tuple[str
         yield "reply", f"{claim.reply.text} ({claim.reply.source})"
     yield "stands", standing + (f"; differs: {'; '.join(differs)}" if differs else "")
     yield "to run it", how_to_run(claim)
-
-
-def said(number: Number) -> str:
-    """A number as it was published."""
-    return f"{number.said} {number.unit}" + (f" ({number.of})" if number.of else "")
 
 
 def how_to_run(claim: Claim) -> str:

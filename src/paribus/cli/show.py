@@ -15,7 +15,6 @@ from paribus.catalog.configuration import COMMITTED, NOT_COMMITTED
 from paribus.catalog.fit import VERDICTS
 from paribus.catalog.races import read_verdict
 from paribus.cli._systems_view import matrix, reasons, rows_of
-from paribus.cli.claim import said
 from paribus.results.run import find_root
 
 

@@ -98,8 +98,8 @@ def _row(claim: Claim, runs: Sequence[TableRow], values: Values) -> TableRow:
         "hardware": claim.hardware,
         "about": claim.about,
         "metric": claim.metric,
-        "said": "; ".join(_said(number) for number in claim.numbers),
-        "against": "; ".join(_said(number) for number in claim.against),
+        "said": "; ".join(number.text for number in claim.numbers),
+        "against": "; ".join(number.text for number in claim.against),
         "low": claim.numbers[0].low if claim.numbers else None,
         "high": claim.numbers[0].high if claim.numbers else None,
         "unit": claim.numbers[0].unit if claim.numbers else None,
@@ -137,10 +137,6 @@ def _measured(claim: Claim, figure: TableRow) -> Measured:
     value = float(figure["value"]) * scale
     low, high = (value if figure[name] is None else float(figure[name]) * scale for name in ("low", "high"))
     return Measured(str(figure["run_id"]), value, low, high)
-
-
-def _said(number: Number) -> str:
-    return f"{number.said} {number.unit}" + (f" ({number.of})" if number.of else "")
 
 
 def _plain(text: str) -> str:
