@@ -66,7 +66,8 @@ def test_the_command_of_plain_decoding():
     assert line(PLAIN, {"max_model_len": 8192, "enforce_eager": True, "async_scheduling": False}) == [
         "/env/bin/python", "-m", "vllm.entrypoints.cli.main", "serve", "/w", "--served-model-name", "m",
         "--host", "127.0.0.1", "--port", "8123", "--max-num-seqs", "16", "--no-enable-prefix-caching",
-        "--generation-config", "vllm", "--no-async-scheduling", "--enforce-eager", "--max-model-len", "8192",
+        "--generation-config", "vllm", "--disable-uvicorn-access-log",
+        "--no-async-scheduling", "--enforce-eager", "--max-model-len", "8192",
         "--jit-monitor-verbose",
     ]  # fmt: skip
 

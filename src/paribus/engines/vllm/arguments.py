@@ -106,7 +106,7 @@ def arguments(launch: Launch, engine: str) -> list[str]:
     line = [str(launch.weights), "--served-model-name", system.name.model, "--host", launch.host]
     line += ["--port", str(launch.port), "--max-num-seqs", str(admitted(launch))]
     line += ["--enable-prefix-caching" if settings.get("prefix_caching") else "--no-enable-prefix-caching"]
-    line += ["--generation-config", _generation(launch)]
+    line += ["--generation-config", _generation(launch), "--disable-uvicorn-access-log"]
     for name in sorted(settings):
         line += _flag(name, settings[name])
     if system.use.trust_remote_code:
