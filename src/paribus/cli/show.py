@@ -109,7 +109,7 @@ def claims() -> None:
         click.echo("no claim is on file yet")
         return
     rows = [
-        (c.claim, c.system, "; ".join(said(n) for n in c.numbers) or c.metric, c.hardware or "", c.by) for c in found
+        (c.claim, c.system, "; ".join(n.text for n in c.numbers) or c.metric, c.hardware or "", c.by) for c in found
     ]
     _print(("claim", "system", "said", "card", "by"), rows)
 
