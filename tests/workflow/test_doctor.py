@@ -11,6 +11,7 @@ import yaml
 
 from paribus.catalog import Card, Catalog, resolve
 from paribus.cli import _needs
+from paribus.cli._planning import announcement
 from paribus.cli.doctor import examine, fitting_profiles, look_at, record
 from paribus.machine.proof import memory_to_plan_gb, prove
 
@@ -172,3 +173,15 @@ def test_nothing_that_can_run_is_lacking_and_each_reason_is_given(plan_of):
     assert [finding.state for finding in found[:2]] == ["lacks", "note"]
     assert any(f.text.startswith("giant--") and "it needs 500 GB" in f.text for f in found[1:])
     assert _needs.systems(plan_of())[0].state == "good"
+
+
+def test_a_plan_bounds_its_energy_from_above_where_the_cards_limit_is_known(small, around):
+    assert resolve(small, "small", {}, around).totals.energy_kwh is None
+    assert "kWh" not in announcement(resolve(small, "small", {}, around))
+    profile = yaml.safe_load((small / "hardware/small/hardware.yaml").read_text())
+    variant = {"title": "A 80 GB", "power_limit_w": 400}
+    profile["card"] = {"kind": "nvidia", "title": "A", "count": 2, "variants": [variant]}
+    (small / "hardware/small/hardware.yaml").write_text(yaml.safe_dump(profile))
+    plan = resolve(small, "small", {}, around)
+    assert plan.totals.energy_kwh == pytest.approx(plan.totals.hours * 0.8)
+    assert "800 W; an upper bound, not a measurement" in announcement(plan)

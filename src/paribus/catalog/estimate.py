@@ -90,8 +90,11 @@ class Downloads:
     unknown: list[str]
 
 
-def totals(jobs: list[Job], estimator: Estimator, waiting_seconds: float) -> Totals:
-    """What the jobs that aren't done will cost, and what waits for a race. The machine runs one job at a time."""
+def totals(jobs: list[Job], estimator: Estimator, waiting_seconds: float, power_w: float | None) -> Totals:
+    """What the jobs that aren't done will cost, and what waits for a race. The machine runs one job at a time.
+
+    `power_w`: the cards' default power limit.
+    """
     open_jobs = [job for job in jobs if not job.done]
     downloads = _downloads(estimator.catalog, open_jobs)
     tokens = sum(estimator.tokens(measure) for job in open_jobs for measure in job.measures)
@@ -102,6 +105,7 @@ def totals(jobs: list[Job], estimator: Estimator, waiting_seconds: float) -> Tot
         download_gb=round(downloads.bytes / 1e9, 3),
         disk_gb=round((2 * downloads.bytes + tokens * RAW_BYTES_A_TOKEN) / 1e9, 3),
         unknown_sizes=downloads.unknown,
+        power_limit_w=power_w,
     )
 
 

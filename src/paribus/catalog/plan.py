@@ -119,6 +119,13 @@ class Totals(Spec):
     disk_gb: float
     unknown_sizes: list[str] = []
     """What is fetched too, but nobody has said how large it is."""
+    power_limit_w: float | None = None
+    """Of the cards together, by default; None where it isn't known."""
+
+    @property
+    def energy_kwh(self) -> float | None:
+        """An upper bound of the cards' energy: the hours times their power limit. None where that isn't known."""
+        return self.hours * self.power_limit_w / 1000 if self.power_limit_w is not None else None
 
 
 class Excluded(Spec):

@@ -114,8 +114,11 @@ class _Resolution:
             runs=_runs(jobs),
             excluded=[*self.selection.excluded, *self.excluded],
             waiting=self.waiting,
-            totals=totals(jobs, self.estimator, self.waiting_seconds),
+            totals=totals(jobs, self.estimator, self.waiting_seconds, self._power_w()),
         )
+
+    def _power_w(self) -> float | None:
+        return self.catalog.hardware(self.config.hardware).card.power_limit_w
 
     def _speed(self, stack: Stack, n: int) -> None:
         """Races of one stack, and the scenarios of the decoders that are measured in full."""

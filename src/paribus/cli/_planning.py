@@ -68,6 +68,11 @@ def announcement(plan: Plan) -> str:
     else:
         head += f"all {totals.jobs} server starts are measured"
     lines = [head]
+    if to_do and totals.energy_kwh is not None:
+        lines.append(
+            f"  energy: at most {totals.energy_kwh:.1f} kWh for the card "
+            f"(the hours at its default power limit of {totals.power_limit_w:g} W; an upper bound, not a measurement)"
+        )
     lines += [f"  waits for a race: {text}" for text in plan.waiting]
     if to_do and totals.unknown_sizes:
         lines.append(f"  size not known, not counted: {', '.join(totals.unknown_sizes)}")
