@@ -27,6 +27,7 @@ from paribus.results.check_quality import check_quality
 from paribus.results.check_race import check_race
 from paribus.results.check_speed import check_speed
 from paribus.results.check_start import check_conditions, check_files
+from paribus.results.check_system import check_system
 from paribus.results.findings import SUBJECTS, Report, Verdict
 from paribus.results.reading import parse_json, read_bytes
 from paribus.results.run import (
@@ -60,7 +61,7 @@ def check(root: Path, paths: Iterable[str], *, grade: bool = False) -> Report:
 def _check_path(root: Path, text: str, catalog: Catalog, report: Report, grade: bool) -> None:
     path = Path(text)
     if path.suffix in (".yaml", ".jsonl") and path.is_file():
-        check_catalog_file(path, report)
+        check_catalog_file(path, catalog, report)
         return
     if path.is_dir() and is_endpoint_folder(path):
         check_endpoint(path, catalog, report)
@@ -164,9 +165,12 @@ CATALOG_FILES: tuple[tuple[str, type[BaseModel]], ...] = (
 )
 
 
-def check_catalog_file(path: Path, report: Report) -> None:
+def check_catalog_file(path: Path, catalog: Catalog, report: Report) -> None:
     """One file of the catalog: its form, and what its name promises."""
     with report.looking("catalog", str(path)):
+        if path.absolute().match("systems/*.yaml"):
+            check_system(path, catalog, report)
+            return
         if path.suffix == ".jsonl":
             prompts = read_prompt_set(path)
             twice = len({prompt.id for prompt in prompts}) != len(prompts)
@@ -184,7 +188,6 @@ def check_catalog_file(path: Path, report: Report) -> None:
 def _named(path: Path, file: BaseModel) -> None:
     """A file carries the name of what it describes."""
     names = {
-        ModelFile: "model",
         Scenario: "scenario",
         PromptSource: "set",
         Scale: "scale",
@@ -196,8 +199,6 @@ def _named(path: Path, file: BaseModel) -> None:
         raise CheckFailed(f"{path.name} must be named after what it describes: {getattr(file, field)}.yaml")
     if isinstance(file, HardwareFile) and file.hardware != path.parent.name:
         raise CheckFailed(f"{path} must lie in hardware/{file.hardware}/")
-    if isinstance(file, ModelFile):
-        list(file.systems())
 
 
 def table(report: Report) -> list[tuple[str, int, int, int, int, str]]:

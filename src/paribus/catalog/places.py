@@ -1,0 +1,104 @@
+"""Where in a YAML file something stands: line numbers for what a check finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from paribus.conditions import UsageError
+
+Loc = Sequence[int | str]
+
+
+class Places:
+    """One file's text and its tree of nodes. Raises `UsageError` with the line for what is no YAML."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            text = path.read_text(encoding="utf-8")
+            self._root = yaml.compose(text, Loader=yaml.SafeLoader)
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"can't read {path}: {error}") from error
+        except yaml.MarkedYAMLError as error:
+            line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+            raise UsageError(f"{path}: {line}{error.problem or 'no YAML'}") from error
+        except yaml.YAMLError as error:
+            raise UsageError(f"{path}: {' '.join(str(error).split())}") from error
+        self.data = yaml.safe_load(text)
+
+    def line(self, loc: Loc) -> int:
+        """The line (from 1) of the key or entry that a path of keys leads to, or of the last one on the way."""
+        node, line = self._root, 1
+        for part in loc:
+            step = _child(node, part)
+            if step is None:
+                break
+            line, node = step
+        return line
+
+    def twice(self) -> Iterator[tuple[int, str]]:
+        """Keys that stand twice in one place, with the line of the second: YAML keeps only the last."""
+        yield from _twice(self._root)
+
+
+def faults(places: Places, error: ValidationError, kind: type[BaseModel]) -> Iterator[tuple[int, str]]:
+    """Every fault of a validation in words, with its line; an unknown key with the keys that there are."""
+    for fault in error.errors():
+        loc = [part for part in fault["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
+        where = ".".join(str(part) for part in loc)
+        text = fault["msg"].removeprefix("Value error, ")
+        if fault["type"] == "extra_forbidden":
+            text = f"there is no such key; here belong: {', '.join(_keys(kind, loc[:-1]))}"
+        elif fault["type"] == "missing":
+            text = "this key is missing"
+        yield places.line(loc), f"{where}: {text}" if where else text
+
+
+def _keys(kind: type[BaseModel], loc: Loc) -> list[str]:
+    """The keys that the type at a path of keys has; those of the whole file where the path can't be followed."""
+    here: object = kind
+    for part in loc:
+        fields = getattr(here, "model_fields", None)
+        here = fields[part].annotation if fields and part in fields else _inside(here)
+        here = _model(here) or here
+    fields = getattr(here, "model_fields", None) or kind.model_fields
+    return sorted(fields)
+
+
+def _inside(annotation: object) -> object:
+    """The type of a list's entries or a dict's values."""
+    arguments = getattr(annotation, "__args__", ())
+    return arguments[-1] if arguments else annotation
+
+
+def _model(annotation: object) -> object:
+    """The model in `Model | None`."""
+    options = getattr(annotation, "__args__", ())
+    models = [one for one in options if isinstance(one, type) and issubclass(one, BaseModel)]
+    return models[0] if type(None) in options and models else None
+
+
+def _child(node: yaml.Node | None, part: int | str) -> tuple[int, yaml.Node] | None:
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part].start_mark.line + 1, node.value[part]
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(part):
+                return key.start_mark.line + 1, value
+    return None
+
+
+def _twice(node: yaml.Node | None) -> Iterator[tuple[int, str]]:
+    if isinstance(node, yaml.SequenceNode):
+        for child in node.value:
+            yield from _twice(child)
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if key.value in seen and key.value != "<<":
+                yield key.start_mark.line + 1, str(key.value)
+            seen.add(str(key.value))
+            yield from _twice(value)

@@ -1,0 +1,150 @@
+"""`paribus check systems/X.yaml`: what is wrong with a model's file, by line; what is not pinned or not verified."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from paribus.catalog import Catalog, Decoder, EngineUse, ModelFile, Precision, System, Weights
+from paribus.catalog.places import Loc, Places, faults
+from paribus.conditions import ParibusError, SystemName, UsageError
+from paribus.engines.launching import check_launch, planned_launch
+from paribus.engines.opening import way_of
+from paribus.engines.registry import engine
+from paribus.results.findings import Report
+
+Finding = tuple[Loc, str]
+
+
+def check_system(path: Path, catalog: Catalog, report: Report) -> None:
+    """One model's file: form, names, engines' settings; then a warning for each thing that is not known for sure."""
+    places = Places(path)
+    wrong = [f"{path}, line {line}: {key} stands twice here; YAML keeps only the last" for line, key in places.twice()]
+    try:
+        model = ModelFile.model_validate(places.data)
+    except ValidationError as error:
+        wrong += [f"{path}, line {line}: {text}" for line, text in faults(places, error, ModelFile)]
+        _say(report, path, wrong)
+        return
+    if path.stem != model.model:
+        wrong.append(f"{path.name} must be named after what it describes: {model.model}.yaml")
+    found = [*_form(model, catalog), *_launches(model, catalog)]
+    wrong += [f"{path}, line {places.line(loc)}: {text}" for loc, text in found]
+    _say(report, path, wrong)
+    for loc, text in _doubts(model):
+        report.say("catalog", f"{path}, line {places.line(loc)}", "warning", text)
+
+
+def _say(report: Report, path: Path, wrong: list[str]) -> None:
+    for text in wrong:
+        report.say("catalog", str(path), "fails", text.removeprefix(f"{path}, "))
+    if not wrong:
+        report.say("catalog", str(path), "holds")
+
+
+def _form(model: ModelFile, catalog: Catalog) -> Iterator[Finding]:
+    """What the types can't see: names elsewhere in the catalog, globs that name nothing, what decoders leave out."""
+    if model.sibling and model.sibling not in catalog.models and model.sibling != model.model:
+        yield ["sibling"], f"{model.sibling} is no model of the catalog: its file is systems/{model.sibling}.yaml"
+    profiles = {p.parent.name for r in (catalog.root, catalog.extra) if r for p in r.glob("hardware/*/hardware.yaml")}
+    for name, use in model.engines.items():
+        here: list[int | str] = ["engines", name]
+        for number, override in enumerate(use.overrides):
+            globs = {"cards": profiles, "precisions": set(use.precisions), "decoders": set(use.decoders)}
+            for selector, names in globs.items():
+                for glob in getattr(override, selector):
+                    if not fnmatch.filter(names, glob):
+                        yield (
+                            [*here, "overrides", number, selector],
+                            f"{glob} names none of: {', '.join(sorted(names))}",
+                        )
+        for slug, decoder in use.decoders.items():
+            yield from (([*here, "decoders", slug], text) for text in _decoder(decoder))
+    for system in model.systems():
+        SystemName.parse(str(system.name))
+
+
+def _decoder(decoder: Decoder) -> Iterator[str]:
+    if decoder.speculates and decoder.acceptance == "none":
+        yield "how drafts are accepted is missing: `acceptance` is rejection, block or strict for a lossless method"
+    if decoder.acceptance == "synthetic":
+        yield "synthetic acceptance is no way to write text: it belongs into claim scenarios only"
+    if decoder.acceptance == "approximate" and not decoder.lossy:
+        yield "approximate acceptance changes the answers: say with which settings under `lossy`"
+    if decoder.method == "plain" and (decoder.parameters or decoder.drafter):
+        yield "plain decoding takes no parameters and no drafter"
+
+
+def _launches(model: ModelFile, catalog: Catalog) -> Iterator[Finding]:
+    """Settings that the engine doesn't know, each told once; what can't run isn't asked about."""
+    told: set[str] = set()
+    for system in model.systems():
+        if system.unsupported_on():
+            continue
+        for card in [None, *_named_cards(system.use)]:
+            text = _refusal(system, card, catalog)
+            if text and text not in told:
+                told.add(text)
+                yield ["engines", system.name.engine, "decoders", system.name.decoder], text
+
+
+def _named_cards(use: EngineUse) -> list[str]:
+    return sorted({card for override in use.overrides for card in override.cards if "*" not in card})
+
+
+def _refusal(system: System, card: str | None, catalog: Catalog) -> str | None:
+    try:
+        adapter = engine(system.name.engine, catalog.extra)
+        launch = planned_launch(catalog.root, system, way_of(system, adapter), system.launch_on(card))
+        check_launch(adapter, launch)
+    except UsageError as error:
+        return str(error).removeprefix(f"{system.name}: ") + (f" (on {card})" if card else "")
+    except ParibusError:  # something isn't fetched or built here, which says nothing about the file
+        return None
+    return None
+
+
+def _doubts(model: ModelFile) -> Iterator[Finding]:
+    """What is not known for sure, in the file's order."""
+    if model.unverified:
+        yield ["unverified"], f"not verified: {model.unverified}"
+    for name, precision in model.precisions.items():
+        yield from ((["precisions", name, *loc], text) for loc, text in _doubts_of_precision(precision))
+    for name, use in model.engines.items():
+        yield from ((["engines", name, *loc], text) for loc, text in _doubts_of_use(use))
+
+
+def _doubts_of_precision(precision: Precision) -> Iterator[Finding]:
+    yield from _unverified(precision)
+    yield from ((["weights"], text) for text in _unpinned(precision.weights))
+    if precision.memory_gb is None and precision.weights.source != "hosted":
+        yield [], "memory_gb is not known, so that nothing tells whether a card can hold it"
+
+
+def _doubts_of_use(use: EngineUse) -> Iterator[Finding]:
+    yield from _unverified(use)
+    if use.how == "image" and use.image and not use.image.pinned:
+        yield ["image"], f"the digest of {use.image.reference} is not known: nothing of it can be planned"
+    if use.trust_remote_code:
+        yield [], "it runs program code out of the weights' repository (trust_remote_code)"
+    for number, override in enumerate(use.overrides):
+        if override.unverified:
+            yield ["overrides", number], f"not verified: {override.unverified}"
+    for slug, decoder in use.decoders.items():
+        if decoder.unverified:
+            yield ["decoders", slug], f"not verified: {decoder.unverified}"
+        if decoder.drafter:
+            yield from ((["decoders", slug], f"drafter: {text}") for text in _unpinned(decoder.drafter))
+
+
+def _unverified(part: Precision | EngineUse) -> Iterator[Finding]:
+    if part.unverified or not part.verified:
+        yield [], f"not verified: {part.unverified or 'the file does not say why'}"
+
+
+def _unpinned(weights: Weights) -> Iterator[str]:
+    if not weights.pinned:
+        yield f"{weights.repository} is not pinned to a revision: the next fetch may give other weights"

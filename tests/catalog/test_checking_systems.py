@@ -1,0 +1,130 @@
+"""`paribus check systems/X.yaml`: faults with their line and what to do; doubts are warnings. Each rule is broken once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from paribus.catalog import Catalog
+from paribus.cli.check import command
+from paribus.results.check_system import check_system
+from paribus.results.findings import Report
+
+ROOT = Path(__file__).parents[2]
+Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    for folder in ("systems", "hardware"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    return tmp_path
+
+
+def found(path: Path) -> tuple[list[str], list[str]]:
+    """Faults and warnings, each with where it is."""
+    report = Report()
+    with report.looking("catalog", str(path)):
+        check_system(path, Catalog(path.parents[1]), report)
+    told = {v: [f"{f.where} {f.text}" for f in report.findings if f.verdict == v] for v in ("fails", "warning")}
+    return told["fails"], told["warning"]
+
+
+def changed(home: Path, change: Change, name: str = "smollm2-135m") -> Path:
+    path = home / f"systems/{name}.yaml"
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    change(data)
+    path.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def decoders(data: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = data["engines"]["llamacpp"]["decoders"]
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("systems/*.yaml")), ids=lambda p: p.stem)
+def test_our_own_files_hold(path: Path) -> None:
+    faults, _ = found(path)
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda d: d.update(titel="x"), "there is no such key; here belong: context, engines"),
+        (lambda d: decoders(d)["plain"].update(methud="plain"), "here belong: acceptance, drafter"),
+        (lambda d: d.pop("title"), "title: this key is missing"),
+        (lambda d: d.update(kind="magic"), "kind: Input should be 'autoregressive'"),
+        (lambda d: d.update(context=None), "context is missing"),
+        (lambda d: d["engines"]["llamacpp"].update(precisions=["q9"]), "names the precision q9"),
+        (lambda d: d.update(sibling="nobody"), "nobody is no model of the catalog"),
+        (lambda d: decoders(d)["ngram-cache"].pop("acceptance"), "`acceptance` is rejection, block or strict"),
+        (lambda d: decoders(d)["ngram-cache"].update(acceptance="synthetic"), "no way to write text"),
+        (lambda d: decoders(d)["ngram-cache"].update(acceptance="approximate"), "under `lossy`"),
+        (lambda d: decoders(d)["plain"].update(parameters={"n": 1}), "plain decoding takes no parameters"),
+        (lambda d: d["engines"]["llamacpp"]["launch"].update(speed="high"), "knows no launch setting speed"),
+        (
+            lambda d: d["engines"]["llamacpp"].update(overrides=[{"cards": ["h1000"], "source": "x"}]),
+            "h1000 names none of: a100",
+        ),
+        (lambda d: d.update(model="other"), "must be named after what it describes: other.yaml"),
+    ],
+)
+def test_each_fault_is_told_with_what_to_do(home: Path, change: Change, says: str) -> None:
+    faults, _ = found(changed(home, change))
+    assert any(says in fault for fault in faults), faults
+
+
+def test_a_fault_names_its_line(home: Path) -> None:
+    path = home / "systems/smollm2-135m.yaml"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    place = lines.index("    memory_gb: 2.5")
+    lines[place] = "    memory_gb: -1"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    faults, _ = found(path)
+    assert faults == [f"{path} line {place + 1}: precisions.q4-1.memory_gb: Input should be greater than 0"]
+
+
+def test_every_fault_is_told_not_only_the_first(home: Path) -> None:
+    faults, _ = found(changed(home, lambda d: d.update(kind="magic", context=-1)))
+    assert len(faults) == 2
+
+
+def test_a_key_that_stands_twice_is_told(home: Path) -> None:
+    path = home / "systems/smollm2-135m.yaml"
+    path.write_text(path.read_text(encoding="utf-8") + "\ntitle: another\n", encoding="utf-8")
+    faults, _ = found(path)
+    assert any("title stands twice" in fault for fault in faults)
+
+
+def test_no_yaml_is_told_with_its_line(home: Path) -> None:
+    path = home / "systems/smollm2-135m.yaml"
+    path.write_text("model: smollm2-135m\ntitle: [\n", encoding="utf-8")
+    faults, _ = found(path)
+    assert "line 3" in faults[0]
+
+
+def test_what_is_not_pinned_or_not_verified_is_a_warning(home: Path) -> None:
+    faults, warnings = found(home / "systems/clover-35b-a3b-preview.yaml")
+    assert faults == []
+    assert any("Diffuspace/Clover-35B-A3B-Preview is not pinned" in w for w in warnings)
+    assert any("not verified: that the model writes token by token" in w for w in warnings)
+    assert any("trust_remote_code" in w for w in warnings)
+    _, none = found(home / "systems/smollm2-135m.yaml")
+    assert none == []
+
+
+def test_the_command_ends_with_0_or_1(home: Path) -> None:
+    right = CliRunner().invoke(command, [str(ROOT / "systems/smollm2-135m.yaml")])
+    assert right.exit_code == 0
+    wrong = CliRunner().invoke(command, [str(changed(home, lambda d: d.update(kind="magic")))])
+    assert wrong.exception is not None
+    assert getattr(wrong.exception, "exit_code", None) == 1
+    assert "line 4" in wrong.output

@@ -1,0 +1,114 @@
+"""`paribus show systems`: what runs where, at 100 columns, with the reason for everything that doesn't."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from paribus.catalog import Card, Catalog, HardwareFile, Speeds
+from paribus.catalog.fit import VERDICTS, fit, unfit
+from paribus.cli.show import command
+from paribus.conditions import UsageError
+
+ROOT = Path(__file__).parents[2]
+CATALOG = Catalog(ROOT)
+SPEEDS = Speeds(decode_1=1, decode_16=1, prompt=1, engine_start_s=1)
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def card(
+    memory: float | None = 80, kind: str = "nvidia", capability: float | None = 9.0, count: int = 1
+) -> HardwareFile:
+    made = Card.model_validate(
+        {"kind": kind, "title": "a card", "memory_gb": memory, "compute_capability": capability, "count": count}
+    )
+    return HardwareFile(hardware="some-card", card=made, speeds=SPEEDS)
+
+
+def system(name: str):
+    return CATALOG.systems[name]
+
+
+GEMMA = "gemma-4-26b-a4b--{}--vllm--{}"
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "verdict", "words"),
+    [
+        (GEMMA.format("bf16", "plain"), card(), "runs", ""),
+        (GEMMA.format("bf16", "plain"), card(memory=40), "doesn't fit", "it needs 64 GB and a card has 40 GB"),
+        (GEMMA.format("bf16", "plain"), card(memory=40, count=2), "runs", ""),
+        (GEMMA.format("bf16", "mtp-n4"), card(memory=64), "doesn't fit", "64.84 GB (64 + 0.84 for its drafter)"),
+        (GEMMA.format("bf16", "dflash-n15"), card(), "unverified", "image of its own"),
+        (GEMMA.format("fp8", "plain"), card(capability=8.0), "not supported", "8.9 and a card has 8"),
+        (GEMMA.format("fp8", "plain"), card(capability=None), "runs", ""),
+        (GEMMA.format("bf16", "plain"), card(kind="apple"), "not supported", "it runs on nvidia"),
+        ("mercury-3--hosted--hosted--undisclosed", card(), "not supported", "use the profile hosted"),
+        ("mercury-3--hosted--hosted--undisclosed", card(None, "hosted", None), "unverified", "effort"),
+        ("mercury-2--hosted--hosted--undisclosed", card(None, "hosted", None), "not supported", "retired"),
+        (GEMMA.format("bf16", "plain"), card(None, "hosted", None), "not supported", "somebody else serves"),
+        ("ncm--bf16--transformers--levels", card(), "not supported", "not an instruction model"),
+        (GEMMA.format("bf16", "plain"), card(None, "any", None), "unverified", "known only where it is"),
+    ],
+)
+def test_what_fits_is_reckoned_from_needs_and_the_cards_facts(
+    name: str, profile: HardwareFile, verdict: str, words: str
+) -> None:
+    found = fit(system(name), profile)
+    assert (found.verdict, words in found.reason) == (verdict, True), found
+    assert bool(found.reason) == (verdict != "runs")
+    assert (unfit(system(name), profile, {"vllm": "b"}) is None) == found.can_run
+
+
+def test_an_engine_without_a_lock_is_not_supported_and_says_which() -> None:
+    found = fit(system(GEMMA.format("bf16", "plain")), card(), builds={})
+    assert (found.verdict, "envs/vllm/requirements.txt" in found.reason) == ("not supported", True)
+
+
+def show(*arguments: str) -> str:
+    result = CliRunner().invoke(command, ["systems", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
+
+
+def test_the_matrix_has_every_stack_and_every_card_in_100_columns() -> None:
+    text = show()
+    assert max(len(line) for line in text.splitlines()) <= 100
+    for name in CATALOG.systems:
+        assert "--".join(name.split("--")[:3]) in text
+    for path in ROOT.glob("hardware/*/hardware.yaml"):
+        assert path.parent.name in text
+    assert all(f"{verdict}:" in text for verdict in VERDICTS)
+
+
+def test_a_card_gets_every_system_with_its_reason_and_fits_100_columns() -> None:
+    text = show("--card", "rtx-5090")
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert "it needs 64 GB and NVIDIA GeForce RTX 5090 has 32 GB" in text
+    assert "gemma-4-26b-a4b--bf16--vllm: plain, ngram-n5" in text
+
+
+def test_filters_by_model_card_and_verdict() -> None:
+    text = show("gemma-4-26b-a4b", "--card", "h100", "--verdict", "runs", "--all")
+    assert "gemma-4-26b-a4b--bf16--vllm--plain--think" in text
+    assert "qwen" not in text
+    assert "doesn't fit" not in text
+    assert show("ncm", "--verdict", "runs") == "none of them: runs\n"
+    for wrong in (("--card", "h1000"), ("nobody*",)):
+        with pytest.raises(UsageError, match="names no"):
+            show(*wrong)
+
+
+def test_json_has_one_row_a_system_and_card_and_a_reason_for_every_no() -> None:
+    rows = json.loads(show("--json"))
+    cards = {path.parent.name for path in ROOT.glob("hardware/*/hardware.yaml")}
+    assert {(row["system"], row["card"]) for row in rows} == {(s, c) for s in CATALOG.systems for c in cards}
+    assert all((row["reason"] is None) == (row["verdict"] == "runs") for row in rows)
+    assert {row["track"] for row in rows if row["system"].startswith("ncm--")} == {"research"}
