@@ -20,7 +20,7 @@ import xllamacpp
 def speculate(params: Any, wanted: dict[str, Any]) -> None:
     """Set one way of drafting, its parameters and the draft model's file.
 
-    Heads for several tokens (`draft-mtp`) may lie inside the target's own file; then it is told to load them.
+    Heads for several tokens (`draft-mtp`) may lie inside the target's own file: llama.cpp loads them for this type.
     """
     target, name = params.speculative, wanted["type"].replace("-", "_")
     target.types = [getattr(xllamacpp.common_speculative_type, f"COMMON_SPECULATIVE_TYPE_{name.upper()}")]
@@ -32,7 +32,6 @@ def speculate(params: Any, wanted: dict[str, Any]) -> None:
             group.probabilistic = value == "probabilistic"
         elif key != "type":
             setattr(group, key, value)
-    params.load_mtp = name == "draft_mtp" and "drafter" not in wanted
 
 
 FLASH = {"auto": "AUTO", "on": "ENABLED", "off": "DISABLED"}

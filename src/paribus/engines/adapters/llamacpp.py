@@ -1,9 +1,9 @@
 """llama.cpp's own server: from the `xllamacpp` wheel through `envs/llamacpp/serve.py`, or a `llama-server` on the path.
 
 Every flag of the program is in its README, `tools/server/README.md` of <https://github.com/ggml-org/llama.cpp> (read at
-commit 00dc8057ab28); the wheel's parameters are the same ones by the names of llama.cpp's `common_params`. How drafts
-work: `docs/speculative.md` there; heads for several tokens (MTP): pull requests 22673 (inside the model's file) and
-23398 (a file of their own).
+commit 00dc8057ab28), and in `common/arg.cpp` (read in build 11434); the wheel has the same parameters by the names of
+llama.cpp's `common_params`. How drafts work: `docs/speculative.md` there; heads for several tokens (MTP): pull requests
+22673 (inside the model's file) and 23398 (a file of their own).
 """
 
 from __future__ import annotations
