@@ -65,6 +65,19 @@ def test_an_interrupted_run_is_continued_and_nothing_asked_twice(scripted: Scrip
     assert len(read_journal(path)[1]) == 10
 
 
+def test_a_run_is_scored_from_any_folder(scripted: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted.register("m", said("The answer is \\boxed{075}."))
+    ask(scripted, tmp_path / "out", "--no-score")
+    assert not (tmp_path / "out" / "score.json").exists()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    moved = (tmp_path / "out").rename(elsewhere / "brought")
+    monkeypatch.chdir(elsewhere)
+    done = CliRunner().invoke(score.command, [str(moved)], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert json.loads((moved / "score.json").read_text())["scores"][0]["value"] == pytest.approx(0.1)
+
+
 def test_dialogues_run_against_an_endpoint(scripted: Scripted, tmp_path: Path) -> None:
     scripted.register("m", said("Sorry, I cannot do that."))
     done = ask(scripted, tmp_path / "out", "--limit", "4", task="smoke-tau2")

@@ -48,6 +48,44 @@ def test_95_percent_intervals_hold_the_truth_in_95_percent_of_benchmarks(name: s
     assert 925 <= hits <= 975
 
 
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("mean", [0.15, 0.5, 0.85])
+def test_intervals_of_paired_differences_hold_the_truth_in_95_percent_of_benchmarks(name: str, mean: float) -> None:
+    """The second system gets a tenth less of every question right: the true difference is a tenth of the mean."""
+    n, k = SHAPES[name]
+    rng = np.random.default_rng(17)
+    spread, names = 1.5, [str(i) for i in range(n)]
+    hits = 0
+    for _ in range(1000):
+        chance = rng.beta(mean * spread, (1 - mean) * spread, n)
+        left, right = (rng.binomial(k, share) / k for share in (chance, 0.9 * chance))
+        found = paired_difference(
+            dict(zip(names, left.tolist(), strict=True)), dict(zip(names, right.tolist(), strict=True))
+        )
+        assert found.low is not None
+        assert found.high is not None
+        hits += found.low <= 0.1 * mean <= found.high
+    assert 925 <= hits <= 975
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_equivalence_holds_its_promise_for_each_tasks_shape(name: str) -> None:
+    """With a true loss of just the margin, "no loss" is said in at most about 5% of benchmarks."""
+    n, k = SHAPES[name]
+    rng = np.random.default_rng(19)
+    names = [str(i) for i in range(n)]
+    margin = 0.05
+    said = 0
+    for _ in range(1000):
+        chance = rng.beta(0.9, 0.6, n)
+        left, right = (rng.binomial(k, share) / k for share in (chance, chance * (1 - margin / 0.6)))
+        gap = paired_difference(
+            dict(zip(names, left.tolist(), strict=True)), dict(zip(names, right.tolist(), strict=True))
+        )
+        said += equivalent(gap, margin)
+    assert said <= 75
+
+
 @pytest.mark.parametrize("n", [4, 10, 30])
 def test_small_samples_do_not_promise_too_much(n: int) -> None:
     rng = np.random.default_rng(11)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import site
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+import paribus
 from paribus.cli.sandbox import command
 from paribus.conditions import CheckFailed, EnvironmentFault
-from paribus.quality import sandbox, sandbox_attacks
+from paribus.quality import cgroup, sandbox, sandbox_attacks
 from paribus.quality.sandbox_programs import ATTACKS
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}
@@ -28,6 +34,68 @@ def test_every_attack_is_held() -> None:
     findings = sandbox_attacks.run_attacks()
     assert len(findings) >= 20
     assert [(f.attack.name, f.result, f.detail) for f in findings if f.result != "held"] == []
+
+
+AS_ANYBODY = """
+import sys
+sys.path[:0] = {paths!r}
+from paribus.cli import main
+main(["sandbox", "test"])
+"""
+
+
+@pytest.mark.system
+@pytest.mark.usefixtures("box")
+def test_every_attack_is_held_for_an_ordinary_user_too() -> None:
+    """Started by root, this runs the suite as `nobody`: no control groups, another way into the namespaces."""
+    if os.geteuid() != 0:
+        pytest.skip("the whole suite runs as an ordinary user already")
+    python = Path("/usr/bin/python3")
+    paths = [str(Path(paribus.__file__).parents[1]), *site.getsitepackages()]
+    reach = f"import sys; sys.path[:0] = {paths!r}; import paribus.quality.sandbox"
+    if sys.version_info[:2] != system_python(python) or as_nobody(python, reach).returncode != 0:
+        pytest.skip("an ordinary user can't reach this Python and its packages")
+    done = as_nobody(python, AS_ANYBODY.format(paths=paths))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(ATTACKS)} attacks, all held, started as an ordinary user" in done.stdout
+    assert "memory of one process" in done.stdout
+
+
+def as_nobody(python: Path, code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [python, "-c", code],
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+    )
+
+
+def system_python(python: Path) -> tuple[int, ...]:
+    if not python.exists():
+        return ()
+    words = subprocess.run(
+        [python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=True
+    )
+    return tuple(map(int, words.stdout.split()))
+
+
+def test_limits_are_named_by_the_attacks_that_ran_into_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    findings = [sandbox_attacks.Finding(BY_NAME[n], "held", "") for n in ("sleep", "fork-bomb", "memory-of-many")]
+    findings.append(sandbox_attacks.Finding(BY_NAME["huge-output"], "broke", ""))
+    monkeypatch.setattr(cgroup, "support", lambda: cgroup.Support(2, Path("/g"), Path("/g")))
+    assert sandbox_attacks.proven(findings) == [
+        "time of a program that waits",
+        "memory of all processes together (control group v2)",
+        "number of processes (control group v2)",
+    ]
+    assert sandbox_attacks.unproven() == []
+    monkeypatch.setattr(cgroup, "support", lambda: cgroup.Support(0, None, None))
+    assert sandbox_attacks.proven(findings) == ["time of a program that waits"]
+    assert len(sandbox_attacks.unproven()) == 2
 
 
 @pytest.mark.usefixtures("box")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from paribus.conditions import CheckFailed
@@ -36,4 +38,7 @@ def test() -> None:
     if bad:
         names = ", ".join(finding.attack.name for finding in bad)
         raise CheckFailed(f"{len(bad)} of {len(findings)} attacks were not held: {names}. Don't run model code here")
-    click.echo(f"{len(findings)} attacks, all held.")
+    who = "root" if os.geteuid() == 0 else "an ordinary user"
+    click.echo(f"{len(findings)} attacks, all held, started as {who}.")
+    if limits := sandbox_attacks.proven(findings):
+        click.echo(f"Limits that were run into: {'; '.join(limits)}.")

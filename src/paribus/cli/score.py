@@ -19,7 +19,8 @@ def command(folder: Path) -> None:
 
     \b
     Reads journal.jsonl and writes samples.parquet and score.json beside it. Programs run in a sandbox only. The same
-    journal gives the same scores; a score by another version of the scorer is kept beside the new one.
+    journal gives the same scores; a score by another version of the scorer is kept beside the new one. What was
+    generated where there is no sandbox can be scored on another machine: copy the folder, name it here, from anywhere.
 
     \b
     Examples:
@@ -31,9 +32,19 @@ def command(folder: Path) -> None:
     from paribus.quality.run import score_start
 
     starts = starts_of(folder)
-    catalog = Catalog(find_root())
+    catalog = Catalog(_clone(folder))
     for start in starts:
         click.echo(report(score_start(start, catalog, Counting("graded"))))
+
+
+def _clone(folder: Path) -> Path:
+    """The clone whose tasks score a run: where we are, else where the run lies, else the one this program is from."""
+    for start in (None, folder):
+        try:
+            return find_root(start)
+        except UsageError:
+            continue
+    return find_root(Path(__file__).parent)
 
 
 def starts_of(folder: Path) -> list[Path]:

@@ -155,6 +155,31 @@ def _excused(attack: Attack) -> bool:
     )
 
 
+_LIMITS = {
+    "cpu-loop": "time of a program that computes",
+    "sleep": "time of a program that waits",
+    "memory": "memory of one process",
+    "memory-of-many": "memory of all processes together",
+    "fork-bomb": "number of processes",
+    "fill-disk": "size of the temporary folders",
+    "huge-output": "size of the output",
+}
+"""Attacks that run into a limit, and which one."""
+
+_BY_GROUP = ("memory-of-many", "fork-bomb")
+
+
+def proven(findings: Sequence[Finding]) -> list[str]:
+    """Limits that attacks ran into here, in words; those of a control group with its version."""
+    found = cgroup.support()
+    held = {f.attack.name: f.attack for f in findings if f.result == "held" and not _excused(f.attack)}
+    return [
+        words + (f" (control group v{found.version})" if name in _BY_GROUP else "")
+        for name, words in _LIMITS.items()
+        if name in held
+    ]
+
+
 def unproven() -> list[str]:
     """Limits that this machine can't enforce, in words; the time limit bounds them all the same."""
     found = cgroup.support()

@@ -227,6 +227,6 @@ def _items(data: RunData) -> list[TableRow]:
 
 
 def _sample(row: TableRow) -> TableRow:
-    names = ("item", "repeat", "answer", "status", "finish_reason", "prompt_tokens", "tokens", "reasoning_tokens")
-    names = (*names, "ttft_ms", "answer_time_ms")
-    return {name: row.get(name) for name in names}
+    grades = ("item", "repeat", "answer", "status", "finish_reason")
+    account = ("prompt_tokens", "tokens", "reasoning_tokens", "ttft_ms", "answer_time_ms")
+    return {name: row.get(name) for name in (*grades, *account)}
