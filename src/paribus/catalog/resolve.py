@@ -217,7 +217,7 @@ class _Resolution:
         """A system's launch settings for one measure; a context that is too short for it is widened."""
         launch = {**system.launch_on(self.config.hardware), **want.launch}
         if want.context is not None:
-            room = min(want.context, system.model.context)
+            room = min(want.context, system.model.context or want.context)
             launch |= {n: max(room, int(launch[n])) for n in CONTEXT_SETTINGS if launch.get(n)}
         return launch
 

@@ -244,7 +244,8 @@ def score_start(folder: Path, catalog: Catalog, progress: Progress = _quiet) -> 
     beside = tau2.Beside()
     if tau2.is_real(task):
         evaluation = replace(evaluation, harness=header.harness)
-        played = tau2.play_again(evaluation, catalog.root, folder, entries, progress)
+        dialogues = len(items.items) * header.repeats
+        played = tau2.play_again(evaluation, catalog.root, folder, entries, lambda done: progress(done, dialogues))
         samples = _samples(evaluation, played)
         beside = tau2.beside(evaluation, catalog.root, header)
         floor = beside.floor
