@@ -6,11 +6,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.catalog import Catalog, PromptLine
-from paribus.conditions import EnvironmentFault, UsageError
+from paribus.cli.fingerprint import command
+from paribus.conditions import EnvironmentFault, Manifest, Timings, UsageError
 from paribus.engines import fingerprinting
 from paribus.engines.fingerprint import (
     PROMPTS,
@@ -152,21 +154,55 @@ def system():
     return SimpleNamespace(name=name, decoder=SimpleNamespace(lossy={"canvas_length": 32}))
 
 
+def manifest(engine="transformers", passes=10.0, many=PROMPTS) -> Manifest:
+    """Of a start whose sampler was read."""
+    return Manifest(
+        kind="speed", path="cpu/m-x/tiny--bf16--transformers--card/c1-short/0123456789ab.1/start-1", start=1,
+        started_at="2026-12-01T00:00:00Z", ended_at="2026-12-01T00:01:00Z", origin="catalog",
+        declared={
+            "engine": engine, "model": "tiny", "precision": "bf16", "decoder": "card", "lossy": {"canvas_length": 32},
+        },
+        observed={
+            "engine_version": "transformers 5.24.0", "sampler_readings": [[name, passes, "The"] for name in IDS[:many]],
+        },
+        hashes={}, versions={}, timings=Timings(engine_start=1, warm_up=1, measuring=1, rest=0), counters={}, files=[],
+        contributor="anonymous", previous=None,
+    )  # fmt: skip
+
+
 def test_a_reference_is_found_by_name_and_must_be_of_the_same_settings(tmp_path, system):
-    assert fingerprinting.reference_of(tmp_path, system) is None
-    path = fingerprinting.reference_path(tmp_path, system)
+    catalog = Catalog(tmp_path)
+    assert fingerprinting.reference_of(catalog, system) is None
+    path = tmp_path / fingerprinting.reference_file(system)
     path.parent.mkdir(parents=True)
-    made = fingerprinting.reference_from(system, "transformers 5.24.0", readings(10))
+    made = fingerprinting.reference_from(manifest())
     path.write_text(made.model_dump_json())
-    assert fingerprinting.reference_of(tmp_path, system) == made
+    assert fingerprinting.reference_of(catalog, system) == made
+    assert fingerprinting.reference_of(Catalog(tmp_path / "other", extra=tmp_path), system) == made
     system.decoder.lossy["canvas_length"] = 64
     with pytest.raises(UsageError, match="is of other denoising settings"):
-        fingerprinting.reference_of(tmp_path, system)
+        fingerprinting.reference_of(catalog, system)
     path.write_text(json.dumps({"model": "tiny"}))
     with pytest.raises(UsageError, match="Field required"):
-        fingerprinting.reference_of(tmp_path, system)
-    with pytest.raises(UsageError, match="needs 64 readings, not 1"):
-        fingerprinting.reference_from(system, "x", readings(10)[:1])
+        fingerprinting.reference_of(catalog, system)
+
+
+def test_a_reference_comes_from_a_whole_reading_of_the_reference_implementation():
+    with pytest.raises(UsageError, match="comes from transformers or transformers-cpu, not from vllm"):
+        fingerprinting.reference_from(manifest(engine="vllm"))
+    with pytest.raises(UsageError, match="holds 3 readings of its sampler, a reference needs 64"):
+        fingerprinting.reference_from(manifest(many=3))
+
+
+def test_the_command_prints_a_reference(tmp_path):
+    (tmp_path / "manifest.json").write_text(manifest().model_dump_json(by_alias=True))
+    ran = CliRunner().invoke(command, [str(tmp_path)])
+    assert ran.exit_code == 0
+    assert Reference.model_validate_json(ran.stdout).id == reference(10).id
+    assert "systems/fingerprints/tiny--bf16--card.json" in ran.stderr
+    (tmp_path / "manifest.json").write_text("{}")
+    assert isinstance(CliRunner().invoke(command, [str(tmp_path)]).exception, UsageError)
+    assert isinstance(CliRunner().invoke(command, [str(tmp_path / "none")]).exception, UsageError)
 
 
 def test_the_fixed_prompts_of_the_catalog_are_short_and_of_every_other_kind():
@@ -180,6 +216,7 @@ class Played:
 
     def __init__(self, system):
         self.system, self.steps, self.late = system, 0, 0
+        self.engine = SimpleNamespace(name="transformers")
         self.endpoint = SimpleNamespace(base_url="http://127.0.0.1:1/v1", model="tiny", api="chat", extra_body={})
 
     def sampling(self):
@@ -209,3 +246,13 @@ def test_counters_that_come_late_are_waited_for(monkeypatch, system):
     monkeypatch.setattr(fingerprinting, "ask_json", lambda *_, **__: {"choices": []})
     with pytest.raises(EnvironmentFault, match="fingerprint could not be taken"):
         fingerprinting.verify_sampler(session, Catalog(ROOT))
+
+
+def test_without_a_reference_only_the_reference_implementation_is_read(monkeypatch, system):
+    session = Played(system)
+    session.engine.name = "vllm"
+    monkeypatch.setattr(fingerprinting, "ask_json", lambda *_, **__: pytest.fail("a prompt was asked"))
+    found = fingerprinting.verify_sampler(session, Catalog(ROOT))
+    assert faults(found) == ("", "no readings of the reference to compare")
+    monkeypatch.setattr(Played, "counters", lambda _: {"generated_tokens": 3.0})
+    assert faults(fingerprinting.verify_sampler(session, Catalog(ROOT))) == ("", "no pass counters")

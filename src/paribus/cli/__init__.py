@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "show": "list systems, hardware, scenarios, claims, tuning",
     "tune": "decide a race from its candidates' runs",
     "fetch": "fetch weights or build an engine's environment",
+    "fingerprint": "make the reference of a diffusion model's sampler out of a start on Transformers",
     "seal": "write a run's manifest and summary when all its starts are there",
     "build": "build the results database",
     "site": "render the site",

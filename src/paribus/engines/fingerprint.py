@@ -27,6 +27,7 @@ APART = 0.05
 """Means further apart than this share of the reference's are another sampler."""
 
 UNVERIFIED = "unverified"
+NO_REFERENCE = "no readings of the reference to compare"
 
 
 class Reading(Spec):
@@ -145,8 +146,7 @@ def verify(readings: Sequence[Reading], reference: Reference | None) -> dict[str
         return {"sampler_fingerprint": UNVERIFIED, "sampler_note": "no pass counters"}
     kept = {"sampler_readings": [[each.prompt, each.passes, each.first] for each in readings]}
     if reference is None:
-        note = "no readings of the reference to compare"
-        return kept | {"sampler_fingerprint": UNVERIFIED, "sampler_note": note}
+        return kept | {"sampler_fingerprint": UNVERIFIED, "sampler_note": NO_REFERENCE}
     found = compare(readings, reference.readings)
     if found.verdict == "agrees":
         return kept | {"sampler_fingerprint": f"reference {reference.id}", "sampler_note": found.words()}

@@ -11,30 +11,46 @@ from pydantic import ValidationError
 
 from paribus.catalog import Catalog, PromptLine, System
 from paribus.catalog.reading import one_sentence
-from paribus.conditions import EnvironmentFault, UsageError
-from paribus.engines.fingerprint import PROMPTS, Reading, Reference, fixed_prompts, read, verify
+from paribus.conditions import EnvironmentFault, Manifest, UsageError
+from paribus.engines.fingerprint import (
+    NO_REFERENCE,
+    PROMPTS,
+    UNVERIFIED,
+    Reading,
+    Reference,
+    fixed_prompts,
+    read,
+    verify,
+)
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.session import Session
 from paribus.wire import payload
 
 FOLDER = Path("systems") / "fingerprints"
 PROMPT_SET = "own-v1"
+REFERENCES = ("transformers", "transformers-cpu")
+"""Engines whose denoising is the reference: Transformers' own loop, or ours where the model has none."""
+
 CANVAS = 256
 """Tokens of a canvas where the catalog doesn't say."""
 
 _SETTLE_S, _GIVE_UP_S = 0.05, 5.0
 
 
-def reference_path(root: Path, system: System) -> Path:
-    """Where the reference's readings of a system's sampler lie."""
+def reference_file(system: System) -> Path:
+    """Where the reference's readings of a system's sampler lie, below a catalog's root."""
     name = system.name
-    return root / FOLDER / f"{name.model}--{name.precision}--{name.decoder}.json"
+    return FOLDER / f"{name.model}--{name.precision}--{name.decoder}.json"
 
 
-def reference_of(root: Path, system: System) -> Reference | None:
-    """The reference's readings, where somebody has taken them. A `UsageError` names what is wrong with the file."""
-    path = reference_path(root, system)
-    if not path.is_file():
+def reference_of(catalog: Catalog, system: System) -> Reference | None:
+    """The reference's readings, where somebody has taken them: in a private catalog first.
+
+    A `UsageError` names what is wrong with the file.
+    """
+    roots = [root for root in (catalog.extra, catalog.root) if root is not None]
+    path = next((root / reference_file(system) for root in roots if (root / reference_file(system)).is_file()), None)
+    if path is None:
         return None
     try:
         found = Reference.model_validate_json(path.read_bytes())
@@ -49,15 +65,22 @@ def verify_sampler(session: Session, catalog: Catalog) -> dict[str, Any]:
     """Take the fingerprint of a session's server and hold it against the reference's: conditions to observe.
 
     Not while anything is measured: prompts are asked one after the other, and the counters are read between them.
+    Without a reference there is nothing to read for, but on the reference implementation itself: its readings, kept
+    with its start, are what a reference is made of (`paribus fingerprint`).
     """
     system = session.system
+    reference = reference_of(catalog, system)
+    if reference is None and session.engine.name not in REFERENCES:
+        if "denoising_steps" not in session.counters():
+            return verify([], None)
+        return {"sampler_fingerprint": UNVERIFIED, "sampler_note": NO_REFERENCE}
     prompts = prompts_of(catalog)
     canvas = int(system.decoder.lossy.get("canvas_length") or system.decoder.lossy.get("block_length") or CANVAS)
     try:
         readings = read(prompts, lambda prompt: _canvas(session, prompt, canvas), lambda: _settled(session))
     except (ValueError, NoAnswer) as error:
         raise EnvironmentFault(f"{system.name}: its sampler's fingerprint could not be taken: {error}") from error
-    return verify(readings, reference_of(catalog.root, system))
+    return verify(readings, reference)
 
 
 def prompts_of(catalog: Catalog) -> list[PromptLine]:
@@ -89,15 +112,19 @@ def _settled(session: Session) -> dict[str, float]:
     raise NoAnswer("its counters never come to rest")
 
 
-def reference_from(system: System, engine_version: str, readings: list[Reading]) -> Reference:
-    """A reference out of readings of the reference implementation."""
+def reference_from(manifest: Manifest) -> Reference:
+    """A reference out of the manifest of a start on the reference implementation. Raises `UsageError`."""
+    declared, observed = manifest.declared, manifest.observed
+    if declared.get("engine") not in REFERENCES:
+        raise UsageError(f"a reference comes from {' or '.join(REFERENCES)}, not from {declared.get('engine')}")
+    readings = observed.get("sampler_readings") or []
     if len(readings) != PROMPTS:
-        raise UsageError(f"a reference needs {PROMPTS} readings, not {len(readings)}")
+        raise UsageError(f"{manifest.path} holds {len(readings)} readings of its sampler, a reference needs {PROMPTS}")
     return Reference(
-        model=system.name.model,
-        precision=system.name.precision,
-        decoder=system.name.decoder,
-        lossy=dict(system.decoder.lossy),
-        engine_version=engine_version,
-        readings=readings,
+        model=str(declared["model"]),
+        precision=str(declared["precision"]),
+        decoder=str(declared["decoder"]),
+        lossy=declared.get("lossy") or {},
+        engine_version=str(observed["engine_version"]),
+        readings=[Reading(prompt=name, passes=passes, first=first) for name, passes, first in readings],
     )
