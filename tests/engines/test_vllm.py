@@ -15,6 +15,7 @@ from paribus.catalog import Decoder, Drafter, EngineUse, ModelFile, System
 from paribus.conditions import EnvironmentFault, SystemName, UsageError
 from paribus.engines import Engine, Launch, engine
 from paribus.engines.install import failure
+from paribus.engines.logs import log_end
 
 DRAFTER = Drafter(source="hub", repository="someone/drafter", revision="1")
 REJECTION = {"acceptance": "rejection"}
@@ -186,6 +187,7 @@ REFUSED = [
     (Decoder(method="ngram", parameters={"rejection_sample_method": "synthetic"}, **REJECTION), {}, SYNTHETIC),
     (Decoder(method="ngram", lossy={"rejection_sample_method": "synthetic"}, **REJECTION), {}, SYNTHETIC),
     (Decoder(method="ngram", parameters={"synthetic_acceptance_length": 3}, **REJECTION), {}, SYNTHETIC),
+    (BLOCKS, {"attention_backend": "FLASHINFER"}, "use TRITON_ATTN or FLASH_ATTN"),
     (Decoder(method="block-diffusion"), {}, "needs canvas_length among the lossy settings"),
     (Decoder(method="block-diffusion", lossy=DIFFUSION | {"steps": 3}), {}, "vLLM has no lossy setting steps"),
     (Decoder(method="block-diffusion", lossy=DIFFUSION | {"sampler": "greedy"}), {}, "has the sampler entropy_bound"),
@@ -265,3 +267,15 @@ UV_SAID = """\
   ╰─▶ Because there is no version of torch==2.13.0+cpu and you require torch==2.13.0+cpu, we can conclude that your
       requirements are unsatisfiable.
 """
+
+
+def test_the_cause_of_a_death_is_told_though_other_processes_have_the_last_word(tmp_path):
+    """vllm-project/vllm#50699: out of memory at the first full batch; the server's own lines come after it."""
+    cause = "(Worker pid=11) ERROR torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB."
+    last = [f"(APIServer pid=7) ERROR line {n}" for n in range(40)]
+    (tmp_path / "log").write_text("\n".join(["INFO loading", cause, *last]))
+    said = log_end(tmp_path / "log").splitlines()
+    assert said[1] == f"  | {cause}"
+    assert said[-1] == f"  | {last[-1]}"
+    (tmp_path / "log").write_text("\n".join(["INFO loading", *last]))
+    assert log_end(tmp_path / "log").splitlines()[1] == f"  | {last[-12]}"

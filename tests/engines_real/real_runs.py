@@ -72,7 +72,8 @@ class Repository:
     @classmethod
     def make(cls, root: Path) -> Repository:
         (root / "build" / "weights").mkdir(parents=True)
-        for name in ("systems", "tasks", "hardware", "envs", "pairs.yaml", "claims", "build/envs"):
+        (ROOT / "build" / "cache").mkdir(parents=True, exist_ok=True)  # what engines keep from start to start
+        for name in ("systems", "tasks", "hardware", "envs", "pairs.yaml", "claims", "build/envs", "build/cache"):
             (root / name).symlink_to(ROOT / name)
         (root / "private" / "systems").mkdir(parents=True)
         return cls(root)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from paribus.machine import scrub
 
 _HEAD, _TAIL = 16_000, 32_000
+_ERROR = re.compile(r"(?i)\b[a-z.]*(?:error|exception): |\bout of memory\b")
+"""What a first error looks like. Engines of several processes end with the others' errors, far below their cause."""
 
 
 def log_end(log: Path, lines: int = 12) -> str:
-    """The end of an engine's log for an error, indented below it, scrubbed."""
+    """The end of an engine's log for an error, indented below it, scrubbed; before it the first error further up."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return "its log can't be read"
-    kept = [line.rstrip()[:300] for line in scrub(text).splitlines() if line.strip()][-lines:]
+    said = [line.rstrip()[:300] for line in scrub(text).splitlines() if line.strip()]
+    kept = said[-lines:]
+    first = next((line for line in said[:-lines] if _ERROR.search(line)), None)
+    kept = [first, "...", *kept] if first else kept
     return "the end of its log:\n" + "\n".join(f"  | {line}" for line in kept) if kept else "its log is empty"
 
 

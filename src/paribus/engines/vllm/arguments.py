@@ -103,6 +103,7 @@ def arguments(launch: Launch, engine: str) -> list[str]:
     """
     settings, system = launch.settings, launch.system
     _check(settings, system, engine)
+    _unsupported(launch)
     line = [str(launch.weights), "--served-model-name", system.name.model, "--host", launch.host]
     line += ["--port", str(launch.port), "--max-num-seqs", str(admitted(launch))]
     line += ["--enable-prefix-caching" if settings.get("prefix_caching") else "--no-enable-prefix-caching"]
@@ -154,6 +155,15 @@ def _check(settings: Mapping[str, Scalar], system: System, engine: str) -> None:
                 f"{', '.join(sorted(VALUES | SWITCHES | JSON | _APART))}, and speculative_ with one of "
                 f"{', '.join(sorted(SPECULATIVE))}"
             )
+
+
+def _unsupported(launch: Launch) -> None:
+    """FlashInfer's attention can't look both ways within a canvas: the recipe of DiffusionGemma rules it out."""
+    system, backend = launch.system, str(launch.settings.get("attention_backend", ""))
+    if system.decoder.method == "block-diffusion" and backend.upper() == "FLASHINFER":
+        raise UsageError(
+            f"{system.name}: block diffusion has no attention_backend {backend}: use TRITON_ATTN or FLASH_ATTN"
+        )
 
 
 def _flag(name: str, value: Scalar) -> list[str]:
