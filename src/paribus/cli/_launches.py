@@ -1,4 +1,4 @@
-"""Launches of a plan, shown to their engines' adapters: an unknown setting is told at once, not when a server starts."""
+"""Launches of a plan, shown to the engines' adapters: what an engine does not know is told before a server starts."""
 
 from __future__ import annotations
 

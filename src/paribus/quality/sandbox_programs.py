@@ -1,44 +1,13 @@
-"""Hostile programs for `paribus sandbox test`, as data. Each runs inside the sandbox only.
-
-A program reads facts of the host (a JSON object: paths, ports, process ids) from its standard input, prints `tried`
-once it has really tried, and a line `BREACH ...` for everything that worked. Where the attack ends by being stopped,
-`stopped` names the statuses that prove it.
-"""
+"""Hostile programs for `paribus sandbox test`, as data. Each runs inside the sandbox only; `attack` says what one is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from paribus.quality.attack import Attack, attack
 
-_START = """
-import os, sys, json, socket, signal, ctypes, time, stat
-facts = json.loads(sys.stdin.readline())
-def attempt(what, function):
-    try:
-        result = function()
-    except BaseException:
-        return
-    if result is not None and result is not False:
-        print("BREACH", what, str(result)[:200])
-libc = ctypes.CDLL(None, use_errno=True)
-"""
-
-
-@dataclass(frozen=True)
-class Attack:
-    """One attack: what it tries, its program, and the statuses that also count as contained."""
-
-    name: str
-    title: str
-    program: str
-    stopped: tuple[str, ...] = ()
-
-
-def _attack(name: str, title: str, body: str, *stopped: str) -> Attack:
-    return Attack(name, title, f"{_START}{body}\nprint('tried')\nsys.stdout.flush()\n", stopped)
-
+__all__ = ["ATTACKS", "Attack"]
 
 ATTACKS = (
-    _attack(
+    attack(
         "network-loopback",
         "connects to a server on this machine",
         """
@@ -49,7 +18,7 @@ attempt("loopback", lambda: connect(socket.AF_INET, ("127.0.0.1", facts["port"])
 attempt("abstract socket", lambda: connect(socket.AF_UNIX, "\\0" + facts["abstract"]))
 """,
     ),
-    _attack(
+    attack(
         "network-outside",
         "finds an interface, a route or a name server",
         """
@@ -62,7 +31,7 @@ attempt("raw socket", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3
 attempt("name server", lambda: socket.gethostbyname("example.com"))
 """,
     ),
-    _attack(
+    attack(
         "host-write",
         "writes to this machine's files",
         """
@@ -78,7 +47,7 @@ for folder in ("/usr", "/lib", "/bin", "/", "/box", os.path.dirname(os.__file__)
 attempt("chmod", lambda: os.chmod("/usr/bin/env", stat.S_IMODE(os.stat("/usr/bin/env").st_mode)) or True)
 """,
     ),
-    _attack(
+    attack(
         "host-read",
         "reads private files of this machine",
         """
@@ -88,7 +57,7 @@ for place in [facts["secret"], facts["folder"], "/etc/shadow", "/etc/passwd", "/
             if not place.endswith("..") else (set(os.listdir(place)) - set(os.listdir("/")) or None))
 """,
     ),
-    _attack(
+    attack(
         "secrets-environment",
         "looks for secrets in environment variables",
         """
@@ -100,7 +69,7 @@ for pid in [p for p in os.listdir("/proc") if p.isdigit()]:
     attempt("secret variable of " + pid, lambda: b"PARIBUS_SECRET" in open(f"/proc/{pid}/environ", "rb").read())
 """,
     ),
-    _attack(
+    attack(
         "processes",
         "sees other processes",
         """
@@ -110,7 +79,7 @@ count = len([p for p in os.listdir("/proc") if p.isdigit()])
 if count > 6: print("BREACH sees", count, "processes")
 """,
     ),
-    _attack(
+    attack(
         "signal",
         "signals the process that started it, and everything else",
         """
@@ -124,7 +93,7 @@ os.kill(-1, signal.SIGKILL)
         "error",
         "timeout",
     ),
-    _attack(
+    attack(
         "stop-the-runner",
         "stops the process that would enforce its time limit, then runs on",
         """
@@ -135,7 +104,7 @@ while True: pass
         "timeout",
         "lost",
     ),
-    _attack(
+    attack(
         "memory",
         "takes 3 GB",
         """
@@ -155,7 +124,7 @@ del held
         "error",
         "timeout",
     ),
-    _attack(
+    attack(
         "memory-of-many",
         "takes 3 GB over many processes",
         """
@@ -179,7 +148,7 @@ if held > 2 * facts["memory"]: print("BREACH resident", held)
         "error",
         "timeout",
     ),
-    _attack(
+    attack(
         "fork-bomb",
         "starts processes without end",
         """
@@ -196,15 +165,15 @@ if made > 2 * facts["processes"]: print("BREACH", made, "processes")
         "lost",
         "timeout",
     ),
-    _attack("cpu-loop", "never ends", "print('tried')\nsys.stdout.flush()\nwhile True: pass", "timeout"),
-    _attack(
+    attack("cpu-loop", "never ends", "print('tried')\nsys.stdout.flush()\nwhile True: pass", "timeout"),
+    attack(
         "sleep",
         "never ends, without using the CPU, deaf to signals",
         "for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM): signal.signal(s, signal.SIG_IGN)\n"
         "print('tried')\nsys.stdout.flush()\nwhile True: time.sleep(60)",
         "timeout",
     ),
-    _attack(
+    attack(
         "daemon",
         "leaves a process behind",
         """
@@ -218,7 +187,7 @@ os.wait()
 time.sleep(0.2)
 """,
     ),
-    _attack(
+    attack(
         "mount",
         "mounts file systems",
         """
@@ -230,7 +199,7 @@ attempt("chroot", lambda: os.chroot("/tmp") or True)
 attempt("pivot_root", lambda: libc.syscall(155, b"/tmp", b"/tmp") == 0)
 """,
     ),
-    _attack(
+    attack(
         "nested-namespaces",
         "makes namespaces of its own, where it would be root",
         """
@@ -240,7 +209,7 @@ for name, bit in {"user": 0x10000000, "net": 0x40000000, "mount": 0x20000, "pid"
 attempt("sysctl", lambda: os.open("/proc/sys/user/max_user_namespaces", os.O_WRONLY) + 1)
 """,
     ),
-    _attack(
+    attack(
         "become-root",
         "becomes another user or gains capabilities",
         """
@@ -254,7 +223,7 @@ for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb"):
 if status["NoNewPrivs"].strip() != "1": print("BREACH no_new_privs is off")
 """,
     ),
-    _attack(
+    attack(
         "devices",
         "makes or opens devices",
         """
@@ -267,7 +236,7 @@ attempt("memory", lambda: open("/dev/mem", "rb").read(1))
 attempt("terminal", lambda: open("/dev/tty", "rb", 0))
 """,
     ),
-    _attack(
+    attack(
         "kernel",
         "changes the kernel's settings",
         """
@@ -281,7 +250,7 @@ if os.uname().nodename == facts["host"]: print("BREACH hostname")
 attempt("ctrl-alt-del", lambda: libc.reboot(0) == 0 or ctypes.get_errno() == 22)
 """,
     ),
-    _attack(
+    attack(
         "trace",
         "traces other processes and reads their memory",
         """
@@ -297,7 +266,7 @@ for pid in [int(p) for p in os.listdir("/proc") if p.isdigit()] + [facts["pid"]]
     attempt("memory of " + str(pid), memory)
 """,
     ),
-    _attack(
+    attack(
         "expected-output",
         "looks for the expected output in stack frames, objects and open files",
         """
@@ -318,7 +287,7 @@ for text in seen:
     for found in form.findall(text): print("BREACH", found)
 """,
     ),
-    _attack(
+    attack(
         "open-files",
         "uses files that were left open",
         """
@@ -327,20 +296,20 @@ for number in range(3, 256):
             if "/proc" not in os.readlink(f"/proc/self/fd/{number}") else None)
 """,
     ),
-    _attack(
+    attack(
         "huge-output",
         "prints without end",
         "print('tried')\nwhile True: os.write(1, b'x' * 65536)",
         "output",
         "timeout",
     ),
-    _attack(
+    attack(
         "huge-errors",
         "prints errors without end",
         "print('tried')\nsys.stdout.flush()\nwhile True: os.write(2, b'x' * 65536)",
         "timeout",
     ),
-    _attack(
+    attack(
         "fill-disk",
         "fills the disk",
         """
@@ -357,7 +326,7 @@ if total > 2 * facts["files"]: print("BREACH", total, "bytes")
         "memory",
         "lost",
     ),
-    _attack(
+    attack(
         "links",
         "leaves links for the host to follow, and follows links out",
         """
@@ -372,7 +341,7 @@ def climb():
 attempt("climb", climb)
 """,
     ),
-    _attack(
+    attack(
         "terminal",
         "types into the terminal that started it",
         """
@@ -382,7 +351,7 @@ for number in (0, 1, 2):
 if os.getsid(0) == facts["session"]: print("BREACH session")
 """,
     ),
-    _attack(
+    attack(
         "forge-report",
         "writes a made-up report into the runner's own channel",
         """

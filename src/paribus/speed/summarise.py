@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from paribus.speed.derive import row_of
 from paribus.speed.flags import Facts, judge, pooled
-from paribus.speed.load import completions
 from paribus.speed.metrics.acceptance import acceptance
 from paribus.speed.metrics.answer_time import answer_time
 from paribus.speed.metrics.decode_speed import decode_speed
@@ -20,15 +19,15 @@ from paribus.speed.metrics.energy import energy
 from paribus.speed.metrics.output_speed import output_speed, output_speed_standard, speed_of
 from paribus.speed.metrics.reader_wait import reader_wait
 from paribus.speed.metrics.stall import gaps_ms, stall_of
-from paribus.speed.metrics.throughput import Gathered, Window, WindowSpeed, steps
+from paribus.speed.metrics.throughput import Gathered, Window, steps
 from paribus.speed.metrics.time_to_k import time_to_k
 from paribus.speed.metrics.tokens import TokenCount, check_usage, reasoning, size, standard, tokens
 from paribus.speed.metrics.ttfa import ttfa
 from paribus.speed.metrics.ttft import ttft
+from paribus.speed.pooling import mean, pooled_acceptance, pooled_engine, pooled_stall, total
 from paribus.speed.rows import Row
-from paribus.speed.statistics import Estimate, percentile, throughput_estimate
+from paribus.speed.statistics import Estimate, percentile
 from paribus.speed.summary import (
-    Acceptance,
     ClientLoad,
     Decode,
     EngineLoad,
@@ -40,6 +39,7 @@ from paribus.speed.summary import (
     Tail,
     Throughput,
 )
+from paribus.speed.throughputs import pooled_throughput, start_throughput
 from paribus.speed.trace import Trace
 
 
@@ -117,7 +117,7 @@ def summarise(traces: Iterable[Trace], around: Around) -> tuple[list[Row], Speed
             "window_ns": (around.window.start_ns, around.window.end_ns) if around.window else None,
             "concurrency_seen": concurrency_seen(rows),
             "admitted": around.facts.admitted,
-            "throughput": _throughput(speeds["standard"], seen.ends_ns, around.window),
+            "throughput": start_throughput(speeds["standard"], seen.ends_ns, around.window),
             "throughput_native": speeds["native"].value,
             "throughput_bytes": speeds["size"].value,
             "tokens_at_method": _one_word(seen.after_methods),
@@ -149,7 +149,7 @@ def _energy(
 def _pooled_energy(starts: Sequence[StartPart]) -> dict[str, float | str | None]:
     """Energy of a run: of all its starts, in one scope, or none."""
     parts = [start.summary for start in starts]
-    joules = _sum([part.energy_j for part in parts])
+    joules = total([part.energy_j for part in parts])
     scopes = {part.energy_scope for part in parts if part.energy_scope}
     missing = next((part.energy_missing for part in parts if part.energy_missing), None)
     if len(scopes) > 1:
@@ -180,22 +180,6 @@ def _facts(seen: _Seen, rows: Sequence[Row], gaps: Stall, around: Around) -> Fac
 def _drafted(counters: Mapping[str, float]) -> tuple[float, float] | None:
     drafted, accepted = counters.get("draft_tokens"), counters.get("accepted_tokens")
     return None if drafted is None or accepted is None else (drafted, accepted)
-
-
-def _throughput(speed: WindowSpeed, ends_ns: Sequence[int], window: Window | None) -> Throughput:
-    if speed.value is None or window is None:
-        return Throughput(value=None, low=None, high=None, raw_arrival=None, whole_run=speed.whole_run)
-    estimate = throughput_estimate([speed.value], [speed.batches])
-    inside = completions(ends_ns, window)
-    return Throughput(
-        value=speed.value,
-        low=estimate.low,
-        high=estimate.high,
-        basis=estimate.basis,
-        raw_arrival=speed.raw_arrival,
-        whole_run=speed.whole_run,
-        requests_per_s=inside / window.seconds,
-    )
 
 
 def wall_of(rows: Sequence[Row]) -> Window:
@@ -324,13 +308,13 @@ def pool(starts: Sequence[StartPart], *, cpu: bool = False, headline: bool = Tru
             "window_ns": parts[0].window_ns if len(parts) == 1 else None,
             "concurrency_seen": min(p.concurrency_seen for p in parts),
             "admitted": min((p.admitted for p in parts if p.admitted is not None), default=None),
-            "throughput": _pooled_throughput([p.throughput for p in parts]),
-            "throughput_native": _mean([p.throughput_native for p in parts]),
-            "throughput_bytes": _mean([p.throughput_bytes for p in parts]),
+            "throughput": pooled_throughput([p.throughput for p in parts]),
+            "throughput_native": mean([p.throughput_native for p in parts]),
+            "throughput_bytes": mean([p.throughput_bytes for p in parts]),
             "tokens_at_method": _one_word({p.tokens_at_method for p in parts if p.tokens_at_method}),
-            "stall_ms": _pooled_stall([p.stall_ms for p in parts]),
-            "acceptance": _pooled_acceptance([p.acceptance for p in parts]),
-            "engine": _pooled_engine([p.engine for p in parts]),
+            "stall_ms": pooled_stall([p.stall_ms for p in parts]),
+            "acceptance": pooled_acceptance([p.acceptance for p in parts]),
+            "engine": pooled_engine([p.engine for p in parts]),
             **_pooled_energy(starts),
             "client": ClientLoad(
                 lag_ms_p99=max((p.client.lag_ms_p99 for p in parts if p.client.lag_ms_p99 is not None), default=None),
@@ -338,88 +322,6 @@ def pool(starts: Sequence[StartPart], *, cpu: bool = False, headline: bool = Tru
             ),
             "flags": flags,
         }
-    )
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return sum(known) if known and len(known) == len(values) else None
-
-
-def _pooled_throughput(starts: Sequence[Throughput]) -> Throughput:
-    if len(starts) == 1:
-        return starts[0]
-    values = [s.value for s in starts if s.value is not None]
-    others = {
-        "raw_arrival": _mean([s.raw_arrival for s in starts]),
-        "whole_run": _mean([s.whole_run for s in starts]),
-        "requests_per_s": _mean([s.requests_per_s for s in starts]),
-    }
-    if len(values) < len(starts):
-        return Throughput(value=None, low=None, high=None, **others)
-    estimate = throughput_estimate(values, [])
-    return Throughput(value=estimate.value, low=estimate.low, high=estimate.high, basis=estimate.basis, **others)
-
-
-def _pooled_stall(starts: Sequence[Stall]) -> Stall:
-    return Stall(
-        p50=_mean([s.p50 for s in starts]),
-        p99=_mean([s.p99 for s in starts]),
-        max=max((s.max for s in starts if s.max is not None), default=None),
-    )
-
-
-def _pooled_acceptance(starts: Sequence[Acceptance | None]) -> Acceptance | None:
-    known = [s for s in starts if s is not None]
-    if len(known) < 2:
-        return known[0] if known else None
-    return Acceptance(
-        acceptance_length=_pooled_length(known),
-        tokens_per_pass=_ratio([(s.counted_tokens, _passes(s)) for s in known]),
-        counted_tokens=_sum([s.counted_tokens for s in known]),
-    )
-
-
-def _passes(start: Acceptance) -> float | None:
-    """Forward passes: tokens / tokens a pass."""
-    return start.counted_tokens / start.tokens_per_pass if start.counted_tokens and start.tokens_per_pass else None
-
-
-def _pooled_length(starts: Sequence[Acceptance]) -> float | None:
-    """1 + accepted / passes that drafted, both summed over the starts, which keep them only as ratios.
-
-    Accepted = tokens - passes. A start that accepted nothing doesn't tell how often it drafted: then the plain mean.
-    """
-    sums: list[tuple[float | None, float | None]] = []
-    for start in starts:
-        passes, length = _passes(start), start.acceptance_length
-        if passes is None or start.counted_tokens is None or length is None or length <= 1:
-            return _mean([s.acceptance_length for s in starts])
-        accepted = start.counted_tokens - passes
-        sums.append((accepted, accepted / (length - 1)))
-    ratio = _ratio(sums)
-    return None if ratio is None else 1 + ratio
-
-
-def _ratio(parts: Sequence[tuple[float | None, float | None]]) -> float | None:
-    """Sum over sum; None where any part is unknown."""
-    over, under = _sum([a for a, _ in parts]), _sum([b for _, b in parts])
-    return over / under if over is not None and under else None
-
-
-def _pooled_engine(starts: Sequence[EngineLoad | None]) -> EngineLoad | None:
-    known = [s for s in starts if s is not None]
-    if not known:
-        return None
-    return EngineLoad(
-        readings=min(s.readings for s in known),
-        running_mean=_mean([s.running_mean for s in known]),
-        waiting_mean=_mean([s.waiting_mean for s in known]),
     )
 
 

@@ -1,0 +1,38 @@
+"""What an attack on the sandbox is: a program that tries, and how one sees that it was contained.
+
+A program reads facts of the host (a JSON object: paths, ports, process ids) from its standard input, prints `tried`
+once it has really tried, and a line `BREACH ...` for everything that worked. Where the attack ends by being stopped,
+`stopped` names the statuses that prove it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_START = """
+import os, sys, json, socket, signal, ctypes, time, stat
+facts = json.loads(sys.stdin.readline())
+def attempt(what, function):
+    try:
+        result = function()
+    except BaseException:
+        return
+    if result is not None and result is not False:
+        print("BREACH", what, str(result)[:200])
+libc = ctypes.CDLL(None, use_errno=True)
+"""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack: what it tries, its program, and the statuses that also count as contained."""
+
+    name: str
+    title: str
+    program: str
+    stopped: tuple[str, ...] = ()
+
+
+def attack(name: str, title: str, body: str, *stopped: str) -> Attack:
+    """An attack whose program has the helpers of `_START` before it, and says at its end that it tried."""
+    return Attack(name, title, f"{_START}{body}\nprint('tried')\nsys.stdout.flush()\n", stopped)
