@@ -146,6 +146,9 @@ def test_a_daemon_of_the_engine_is_taken_down_too(workplace):
     workplace.play("leaves-a-daemon")
     note = workplace.root / "build" / "weights" / "tiny--q4" / "tiny.gguf.daemon"
     with open_one(workplace):
+        end = time.monotonic() + 10
+        while not note.exists() and time.monotonic() < end:
+            time.sleep(0.02)
         daemon = int(note.read_text())
         assert start_time(daemon) is not None
     assert start_time(daemon) is None

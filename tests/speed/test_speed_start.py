@@ -15,7 +15,7 @@ from paribus.engines import StartRecord
 from paribus.machine import Load as MachineLoad
 from paribus.speed.race import read_part
 from paribus.speed.rows import read_rows
-from paribus.speed.run import drafted, load_of, measure_speed_start, with_machine
+from paribus.speed.run import admitted_of, drafted, load_of, measure_speed_start, with_machine
 from paribus.speed.summarise import Around
 from paribus.wire import read_outcomes
 
@@ -82,7 +82,9 @@ class Session:
         self.endpoint, self._alive, self._running = endpoint, alive, running
         model = SimpleNamespace(context=8192, kind="autoregressive", tokenizer=None)
         decoder = SimpleNamespace(acceptance="none", method="ngram")
-        self.system = SimpleNamespace(model=model, name="tiny", thinking_settings={}, decoder=decoder)
+        self.system = SimpleNamespace(
+            model=model, name="tiny", thinking_settings={}, decoder=decoder, context_of=lambda _: 8192
+        )
         self.accepted = frozenset({"temperature"})
         self.observed: dict[str, object] = {}
         self.record = StartRecord()
@@ -253,3 +255,11 @@ def test_the_counters_say_whether_an_engine_drafted():
     assert drafted("ngram", {}) == drafted("plain", {"generated_tokens": 5.0}) == {}
     with pytest.raises(EnvironmentFault, match="plain decoding, but the engine counted 3 drafts"):
         drafted("plain", {"drafts": 3.0})
+
+
+@pytest.mark.parametrize(
+    ("gauge", "told", "asked", "admitted"),
+    [(15, 16, 16, 15), (None, 16, 16, None), (None, 1, 16, 1), (None, 1, 1, None), (None, None, 16, None)],
+)
+def test_a_server_without_a_gauge_is_believed_when_it_says_that_it_admits_fewer(gauge, told, asked, admitted):
+    assert admitted_of({"admitted": told}, SimpleNamespace(admitted=gauge), asked) == admitted

@@ -127,6 +127,15 @@ class Engine(Protocol):
     def files(self, launch: Launch) -> dict[str, str]:
         """Text files that the engine reads, by name: written into `launch.folder` before it starts."""
 
+    def working_folder(self, launch: Launch) -> Path | None:
+        """The folder to start in; None: ours. (In an image it has no effect.)"""
+
+    def request_model(self, launch: Launch) -> str:
+        """The model's name in requests, as the engine wants it."""
+
+    def request_fields(self, launch: Launch) -> dict[str, Any]:
+        """Fields of every request beside sampling and the switch for thinking: lossy settings that go by request."""
+
     def counters(self, metrics_text: str) -> dict[str, float]:
         """Our counters (`COUNTERS`) out of the engine's metrics page."""
 
@@ -164,6 +173,18 @@ class Adapter:
         return {}
 
     def files(self, launch: Launch) -> dict[str, str]:  # noqa: ARG002 (the protocol's signature)
+        """None."""
+        return {}
+
+    def working_folder(self, launch: Launch) -> Path | None:  # noqa: ARG002 (the protocol's signature)
+        """Ours."""
+        return None
+
+    def request_model(self, launch: Launch) -> str:
+        """The catalog's name of the model, or that of a hosted one."""
+        return launch.system.request_model
+
+    def request_fields(self, launch: Launch) -> dict[str, Any]:  # noqa: ARG002 (the protocol's signature)
         """None."""
         return {}
 

@@ -35,6 +35,15 @@ def ask(url: str, body: dict[str, Any] | None = None, *, timeout_s: float = 10, 
         raise NoAnswer(str(getattr(error, "reason", error)) or type(error).__name__) from error
 
 
+def ask_header(url: str, name: str, *, timeout_s: float = 10) -> str | None:
+    """One header of the answer to a GET; None where it has none. Raises `NoAnswer` as `ask` does."""
+    try:
+        with _OPENER.open(urllib.request.Request(url), timeout=timeout_s) as answer:  # noqa: S310 (as above)
+            return str(answer.headers[name]) if answer.headers[name] else None
+    except (OSError, ValueError) as error:
+        raise NoAnswer(str(getattr(error, "reason", error)) or type(error).__name__) from error
+
+
 def ask_json(url: str, body: dict[str, Any] | None = None, *, timeout_s: float = 10, key: str | None = None) -> Any:
     """The same, as JSON."""
     try:

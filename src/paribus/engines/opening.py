@@ -101,7 +101,9 @@ def _started(started: Starting, adapter: Engine, prepared: Prepared, log: Path) 
         observed["compile_s"] = round(sum(compiled), 2)
     return Session(
         endpoint=Endpoint(
-            base_url=f"{started.base}/v1", model=system.request_model, extra_body=system.thinking_settings
+            base_url=f"{started.base}/v1",
+            model=adapter.request_model(launch),
+            extra_body={**system.thinking_settings, **adapter.request_fields(launch)},
         ),
         system=system,
         engine=adapter,
@@ -129,7 +131,8 @@ def _hosted(adapter: Engine, launch: Launch, log: Path) -> Session:
     system = launch.system
     if system.use.hosted is None:
         raise UsageError(f"{system.name}: its file says nowhere at which address it is served (hosted)")
-    endpoint = replace(endpoint_of(system.use.hosted), extra_body=system.thinking_settings)
+    fields = {**system.thinking_settings, **adapter.request_fields(launch)}
+    endpoint = replace(endpoint_of(system.use.hosted), extra_body=fields)
     base, began = endpoint.base_url.removesuffix("/v1"), time.monotonic()
     try:
         real_answer(endpoint, ENDPOINT_WAIT_S)

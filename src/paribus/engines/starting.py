@@ -83,7 +83,8 @@ def _spawn(
     with disk_faults(log):
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as output:
-            return ProcessTree.start(command, log=output, environment=environment, keep=keep)
+            folder = None if container is not None else engine.working_folder(launch)
+            return ProcessTree.start(command, log=output, environment=environment, folder=folder, keep=keep)
 
 
 def _base(launch: Launch) -> str:
@@ -101,7 +102,7 @@ def _wait_ready(engine: Engine, launch: Launch, tree: ProcessTree, log: Path, lo
     else:
         raise EnvironmentFault(f"{name} is not ready after {loading_s:.0f} s; {log_end(log)}")
     try:
-        real_answer(Endpoint(f"{base}/v1", launch.system.request_model), max(30.0, until - time.monotonic()))
+        real_answer(Endpoint(f"{base}/v1", engine.request_model(launch)), max(30.0, until - time.monotonic()))
     except NoAnswer as error:
         if tree.wait(1.0):
             raise _died(name, tree, log) from error

@@ -155,7 +155,7 @@ def around_of(
         synthetic=_synthetic(scenario, session.system),
         preliminary_scale=scale.scale if scale.preliminary else None,
         lag_ms_p99=measured.lag.lag_ms_p99,
-        admitted=measured.admitted,
+        admitted=admitted_of(session.observed, measured, scenario.requests),
         warm_up=measured.warm_up.unsettled if measured.warm_up else "",
         window_short=measured.window_short,
         left_out=sorted(set(planned.declared.get("sampling") or {}) - accepted),
@@ -171,6 +171,13 @@ def around_of(
         cpu_share=measured.lag.cpu_share,
         facts=facts,
     )
+
+
+def admitted_of(observed: Mapping[str, Any], measured: Measured, asked: int) -> int | None:
+    """Requests admitted: what the gauge told; without one, what the server says where that is fewer than asked."""
+    told = observed.get("admitted")
+    fewer = isinstance(told, int) and asked > 1 and told < asked
+    return measured.admitted if measured.admitted is not None or not fewer else told
 
 
 def of_the_server(*observed: Mapping[str, Any]) -> dict[str, Any]:
