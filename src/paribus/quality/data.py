@@ -27,7 +27,7 @@ from paribus.quality.canonical import canonical_item as _canonical_item
 from paribus.quality.fetched import how_to_fetch, marker_path, read_fetched
 from paribus.quality.known import Known, check_known, read_known
 from paribus.quality.rows import read_object, read_rows
-from paribus.quality.tau2_package import package_rows
+from paribus.quality.tau2_package import package_folder, package_rows
 
 Source = Literal["shipped", "local", "package", "hub"]
 
@@ -114,7 +114,8 @@ def available(task: QualityTask, root: Path) -> str | None:
     if task.data.file is not None:
         path = inside(root / "tasks" / "quality", task.data.file)
         return None if path.is_file() else f"there is no file {path}"
-    if local_files(task) or marker_path(root, task).is_file():
+    harness = task.settings.get("environment")
+    if local_files(task) or marker_path(root, task).is_file() or (harness and package_folder(root, task)):
         return None
     where = f"{DATA_VARIABLE} has none of {', '.join(task.data.local)}" if task.data.local else "nothing is shipped"
     if data_folder() is None and task.data.local:
@@ -122,6 +123,8 @@ def available(task: QualityTask, root: Path) -> str | None:
     if task.data.hub:
         names = ", ".join(source.repository for source in task.data.hub)
         return f"{where}, and those of the hub ({names}) are not here yet: {how_to_fetch(task)}"
+    if harness:
+        return f"{where}, and its harness, which brings them along, isn't built: run `paribus fetch env {harness}`"
     return f"{where}, and the task names no hub repository"
 
 

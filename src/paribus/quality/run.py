@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from paribus.catalog import Catalog, PlannedMeasure, QualityTask
+from paribus.catalog.simulator import lacks_simulator, simulator_url
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
 from paribus.machine.files import write_json
 from paribus.quality import dialogue, sandbox, tau2
@@ -145,6 +146,9 @@ def runnable(task: QualityTask) -> QualityTask:
     """The task, if it can run; a `UsageError` with the reason otherwise."""
     if task.unsupported is not None:
         raise UsageError(f"{task.task} can't run: {task.unsupported}")
+    lacking = lacks_simulator(task, simulator_url())
+    if lacking is not None:
+        raise UsageError(f"{task.task} can't run: {lacking}")
     return task
 
 
