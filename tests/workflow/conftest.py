@@ -91,7 +91,9 @@ def _write_catalog(root: Path) -> None:
     _yaml(root / "tasks/scales/demo.yaml", {"scale": "demo", **demo, "quality_items": 2, "quality_cap": 50})
     real = {"local": ["real.jsonl"], "fields": ["id"], "count": 8}
     _yaml(root / "tasks/quality/exam.yaml", _task("exam", data=real))
-    _yaml(root / "tasks/quality/tau2.yaml", _task("tau2", family="tau2", data={**real, "local": ["tau2"]}))
+    user = {"model": "org/user", "revision": "0" * 40, "sampling": {}, "cap": 10, "source": "here"}
+    tau2 = _task("tau2", family="tau2", data={**real, "local": ["tau2"]}, settings={"user_simulator": user})
+    _yaml(root / "tasks/quality/tau2.yaml", tau2)
     _yaml(root / "tasks/quality/smoke-exam.yaml", _task("smoke-exam", stand_in=True))
     _yaml(root / "tasks/quality/smoke-code.yaml", _task("smoke-code", stand_in=True, sandbox=True))
     prompts = [
