@@ -248,10 +248,10 @@ def score_start(folder: Path, catalog: Catalog, progress: Progress = _quiet) -> 
     beside = tau2.Beside()
     if tau2.is_real(task):
         evaluation = replace(evaluation, harness=header.harness)
-        dialogues = len(items.items) * header.repeats
-        played = tau2.play_again(evaluation, catalog.root, folder, entries, lambda done: progress(done, dialogues))
+        count = len(items.items) * (header.repeats + 1)
+        played, idle = tau2.play_again(evaluation, catalog.root, folder, entries, lambda done: progress(done, count))
         samples = _samples(evaluation, played)
-        beside = tau2.beside(evaluation, catalog.root, header)
+        beside = tau2.beside(idle, header)
         floor = beside.floor
     elif task.family == "tau2":
         samples = _dialogue_samples(evaluation, catalog.root, ReplayAnswerer(entries))

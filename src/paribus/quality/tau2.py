@@ -26,7 +26,7 @@ from paribus.catalog.simulator import (
     simulator_url,
 )
 from paribus.conditions import CheckFailed, EnvironmentFault, Flag, UsageError, flag
-from paribus.quality.asking import Answerer, Asking, ReplayAnswerer
+from paribus.quality.asking import Answerer, Asking, Question, ReplayAnswerer
 from paribus.quality.data import Item, Items, item_id
 from paribus.quality.dialogue import Dialogue
 from paribus.quality.journal import Entry, Header, Key, read_journal
@@ -55,6 +55,10 @@ VERSION = "1"
 """Changes whenever a reward could, beside the harness's own version (in the task's settings)."""
 
 Played = list[tuple[str, int, Dialogue]]
+Floors = dict[str, list[float]]
+
+_FLOOR = -1
+"""The repeat of the floor's dialogues."""
 
 _PLAYING_AGAIN = 8
 """Dialogues at once while they are played again: the harness is one process, and more would only wait for it."""
@@ -121,38 +125,60 @@ async def play_live(evaluation: Evaluation, stage: Stage, header: Header, agent:
 
 def play_again(
     evaluation: Evaluation, root: Path, folder: Path, entries: Mapping[Key, Entry], changed: Callable[[int], None]
-) -> Played:
-    """The same dialogues from the journals, without a server. Raises `CheckFailed` where they take another turn."""
+) -> tuple[Played, Floors]:
+    """The same dialogues from the journals, without a server, and the floor under them.
+
+    Raises `CheckFailed` where a dialogue takes another turn than the journal's.
+    """
     facts = evaluation.harness or {}
     if facts.get("user_simulator") == SCRIPTED:
         user: Answerer = ScriptedUser(_by_id(evaluation))
     else:
         user = ReplayAnswerer(read_journal(folder / SIMULATOR)[1])
     stage = Stage(root, folder, _PLAYING_AGAIN, changed)
-    return run(play(evaluation, stage, ReplayAnswerer(entries), user))
+    agent, user = _Floored(ReplayAnswerer(entries), NullAgent()), _Floored(user, QuietUser())
+    played = run(play(evaluation, stage, agent, user, floor=True))
+    return [each for each in played if each[1] != _FLOOR], _floors(evaluation, played)
+
+
+def floors(evaluation: Evaluation, root: Path) -> Floors:
+    """By domain, the rewards of an agent that does nothing on these items, played through the harness itself."""
+    stage = Stage(root, root, _PLAYING_AGAIN)
+    return _floors(evaluation, run(play(replace(evaluation, repeats=0), stage, NullAgent(), QuietUser(), floor=True)))
+
+
+@dataclass(frozen=True)
+class _Floored:
+    """Answers as `usual`, in the floor's dialogues as `idle`: one harness plays both."""
+
+    usual: Answerer
+    idle: Answerer
+
+    async def answer(self, question: Question) -> Entry:
+        """The answer of whoever plays this dialogue."""
+        return await (self.idle if question.key.repeat == _FLOOR else self.usual).answer(question)
+
+
+def _floors(evaluation: Evaluation, played: Played) -> Floors:
+    domains = {item: str(each["domain"]) for item, each in _by_id(evaluation).items()}
+    rewards: Floors = {}
+    for item, repeat, each in played:
+        if repeat == _FLOOR:
+            if each.failed:
+                raise EnvironmentFault(f"{evaluation.task.task}: the floor of {item} can't be computed: {each.why}")
+            rewards.setdefault(domains[item], []).append(each.reward)
+    return dict(sorted(rewards.items()))
 
 
 def _by_id(evaluation: Evaluation) -> dict[str, Item]:
     return {item_id(evaluation.task, item): item for item in evaluation.items.items}
 
 
-def floors(evaluation: Evaluation, root: Path) -> dict[str, list[float]]:
-    """By domain, the rewards of an agent that does nothing on these items, played through the harness itself."""
-    bare = replace(evaluation, repeats=1, harness={"tools": "native"})
-    played = run(play(bare, Stage(root, root, _PLAYING_AGAIN), NullAgent(), QuietUser()))
-    faults = [each.why for _, _, each in played if each.failed]
-    if faults:
-        raise EnvironmentFault(f"{evaluation.task.task}: the floor can't be computed: {faults[0]}")
-    rewards: dict[str, list[float]] = {}
-    for item, (_, _, each) in zip(evaluation.items.items, played, strict=True):
-        rewards.setdefault(str(item["domain"]), []).append(each.reward)
-    return rewards
-
-
-async def play(evaluation: Evaluation, stage: Stage, agent: Answerer, user: Answerer) -> Played:
-    """Play every dialogue of an evaluation with these two answerers, whoever they are."""
+async def play(evaluation: Evaluation, stage: Stage, agent: Answerer, user: Answerer, *, floor: bool = False) -> Played:
+    """Play every dialogue of an evaluation with these two answerers; with `floor`, the floor's too."""
     task, facts = evaluation.task, evaluation.harness or {}
-    pairs = [(item, repeat) for item in evaluation.items.items for repeat in range(evaluation.repeats)]
+    repeats = [*range(evaluation.repeats), *([_FLOOR] if floor else [])]
+    pairs = [(item, repeat) for item in evaluation.items.items for repeat in repeats]
     talks = [Talk(item, Key(task.task, item_id(task, item), repeat)) for item, repeat in pairs]
     limits = Limits(int(task.settings["max_steps"]), int(task.settings["max_errors"]), facts.get("turns"))
     form: ToolForm = facts.get("tools", "native")
@@ -183,10 +209,9 @@ class Beside:
         return summary.model_copy(update={"scores": [*summary.scores, *scores], "flags": [*summary.flags, *self.flags]})
 
 
-def beside(evaluation: Evaluation, root: Path, header: Header) -> Beside:
-    """Floors of these very items, played through the harness, and the run's flags."""
-    rewards = floors(evaluation, root)
-    by_domain = {domain: sum(got) / len(got) for domain, got in sorted(rewards.items())}
+def beside(rewards: Floors, header: Header) -> Beside:
+    """What stands beside the score: the floors of these very items, and the run's flags."""
+    by_domain = {domain: sum(got) / len(got) for domain, got in rewards.items()}
     every = [reward for got in rewards.values() for reward in got]
     return Beside(by_domain, sum(every) / len(every), flags_of(header))
 
