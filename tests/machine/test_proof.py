@@ -61,7 +61,7 @@ def test_another_card_is_refused_naming_expected_and_found(cards):
     cards.say(*A100)
     [text] = states(cards.prove("h100"), "lacks")
     assert "is for NVIDIA H100 (H100 SXM 80 GB; " in text
-    assert "1 x NVIDIA A100-SXM4-40GB (PCI 20b0:10de, 6,912 cores, 42.9 GB)" in text
+    assert "1 x NVIDIA A100-SXM4-40GB (PCI 20b0:10de, 6,912 cores, 42.9 GB, 700 W by default, " in text
     assert cards.prove("a100")["variant"] == "A100 SXM 40 GB"
 
 

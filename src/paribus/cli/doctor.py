@@ -20,7 +20,7 @@ from paribus.cli._planning import read_plan
 from paribus.conditions import CheckFailed
 from paribus.machine import observe_machine, write_json
 from paribus.machine.probe import SLOW, Probe, probe
-from paribus.machine.proof import Finding, Proof, card_users, prove
+from paribus.machine.proof import Finding, Proof, card_users, identity_words, prove
 from paribus.results.run import find_root
 
 
@@ -72,7 +72,8 @@ def look_at(catalog: Catalog, plan: Plan, machine: dict[str, Any]) -> list[Findi
     """The machine in a line, and which named profiles it is, whatever was asked for."""
     fitting = fitting_profiles(catalog, machine)
     parts = (
-        str(machine.get("card", "")) if machine.get("card") != machine.get("cpu") else "",
+        str(machine.get("card", "")) if machine.get("pci_device_id") or machine.get("chip") else "",
+        identity_words(machine),
         f"{machine.get('cpu', 'an unknown CPU')}, {machine.get('cpu_count', '?')} cores",
         f"{machine['memory_gb']:g} GB" if "memory_gb" in machine else "",
         str(machine.get("os", "")),

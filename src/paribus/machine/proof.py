@@ -138,10 +138,9 @@ def _identity(
     """Another card than the profile's, or another number of them."""
     if card.kind != "any" and variant is None:
         known = "; ".join(v.title for v in card.variants) or card.title
-        told = _told(machine)
-        return [
-            _refused(f"the profile {profile} is for {card.title} ({known}), and this machine has {found}{told}"),
-        ]
+        told = identity_words(machine)
+        said = f" ({told})" if told else ""
+        return [_refused(f"the profile {profile} is for {card.title} ({known}), and this machine has {found}{said}")]
     count = int(machine.get("card_count", 1))
     if count < card.count:
         return [_refused(f"the profile {profile} needs {card.count} of them, and there is {found}")]
@@ -156,15 +155,16 @@ def _identity(
     return []
 
 
-def _told(machine: Mapping[str, Any]) -> str:
-    """What speaks for the found card's identity, for whoever wonders why it isn't the expected one."""
+def identity_words(machine: Mapping[str, Any]) -> str:
+    """What identifies the found card: for whoever writes its profile, or wonders why it isn't the expected one."""
     parts = [
         (f"PCI {machine['pci_device_id']}" if machine.get("pci_device_id") else ""),
         (f"{machine['cuda_cores']:,} cores" if machine.get("cuda_cores") else ""),
         (f"{machine['card_memory_gb']:g} GB" if machine.get("card_memory_gb") else ""),
+        (f"{machine['power_default_w']:g} W by default" if machine.get("power_default_w") else ""),
+        (f"compute capability {machine['compute_capability']}" if machine.get("compute_capability") else ""),
     ]
-    said = ", ".join(part for part in parts if part)
-    return f" ({said})" if said else ""
+    return ", ".join(part for part in parts if part)
 
 
 def _state(machine: Mapping[str, Any], users: tuple[int, int]) -> list[Finding]:
