@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.results.words import NO_DIFFERENCE, decimals, difference_sentence, ratio_sentence, with_interval
+from paribus.results.words import NO_DIFFERENCE, difference_sentence, ratio_sentence, with_interval
+from paribus.site.words import shown
 from paribus.speed.statistics import Estimate
 
 PAIR = ("one", "two")
@@ -13,10 +14,10 @@ PAIR = ("one", "two")
 @pytest.mark.parametrize(
     ("estimate", "text"),
     [
-        (Estimate(1.1234, 1.05, 1.2, "starts"), "1.123 x [1.050 to 1.200]"),
+        (Estimate(1.1234, 1.05, 1.2, "starts"), "1.12 x [1.05 to 1.20]"),
         (Estimate(123.456, 100.0, 150.0, "starts"), "123 x [100 to 150]"),
         (Estimate(98.76, 97.0, 100.5, "starts"), "98.8 x [97.0 to 100.5]"),
-        (Estimate(12345.6, None, None, "none"), "12,346 x (no interval)"),
+        (Estimate(12345.6, None, None, "none"), "12,000 x (no interval)"),
         (Estimate(0.0, 0.0, 0.0, "starts"), "0 x [0 to 0]"),
     ],
 )
@@ -25,8 +26,11 @@ def test_a_number_has_the_digits_of_its_interval(estimate: Estimate, text: str) 
 
 
 @given(st.floats(1e-3, 1e6), st.floats(0, 1), st.floats(0, 1))
-def test_digits_are_between_none_and_four(value: float, below: float, above: float) -> None:
-    assert 0 <= decimals(Estimate(value, value * (1 - below), value * (1 + above), "starts")) <= 4
+def test_a_citation_and_a_page_round_alike(value: float, below: float, above: float) -> None:
+    low, high = value * (1 - below), value * (1 + above)
+    page = shown(value, low, high, "")
+    assert with_interval(Estimate(value, low, high, "starts")) == f"{page.value} {page.interval}"
+    assert with_interval(Estimate(value, None, None, "none")) == f"{shown(value).value} (no interval)"
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 100), st.floats(0.01, 100))
@@ -47,7 +51,7 @@ def test_without_an_interval_nothing_is_claimed() -> None:
 
 
 def test_scores_differ_in_points() -> None:
-    assert "two scores 5.0 points [2.0 to 8.0] more than one" in difference_sentence(
+    assert "two scores 5 points [2 to 8] more than one" in difference_sentence(
         PAIR, "score", Estimate(-0.05, -0.08, -0.02, "none")
     )
     assert NO_DIFFERENCE in difference_sentence(PAIR, "score", Estimate(0.05, -0.02, 0.12, "none"))

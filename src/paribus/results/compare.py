@@ -16,8 +16,9 @@ from paribus.results.data import RunData, headline_ks, names_of
 from paribus.results.figures import Number, mean_of
 from paribus.results.gates import Difference, differences
 from paribus.results.paired import paired
+from paribus.results.rounding import fixed
 from paribus.results.strip import Part, split_strip, strip_of
-from paribus.results.words import BASIS, difference_sentence, number, ratio_sentence
+from paribus.results.words import BASIS, difference_sentence, ratio_sentence
 from paribus.speed.metrics.answer_time import CAPPED
 from paribus.speed.rows import KS, Row
 from paribus.speed.speedup import Speedup, answer_split, largest_k, speedup
@@ -93,7 +94,7 @@ def sentence(one: Number, names: tuple[str, str]) -> str:
     spread = one.detail.get("kinds")
     kinds = ""
     if spread:
-        kinds = f"; over kinds of text {number(min(spread.values()), 2)} to {number(max(spread.values()), 2)}"
+        kinds = f"; over kinds of text {fixed(min(spread.values()), 2)} to {fixed(max(spread.values()), 2)}"
     return ratio_sentence(names, one.title, one.estimate) + basis + kinds
 
 
@@ -105,9 +106,9 @@ def _hundredth(estimate: Estimate) -> Estimate:
 def seen_words(detail: Mapping[str, Any]) -> str:
     """What the comparison could have seen, and whether it shows that nothing is lost (an equivalence test)."""
     smallest, margin = detail.get("detectable"), detail.get("margin")
-    words = "" if smallest is None else f"; differences under {number(smallest, 1)} points could not be seen"
+    words = "" if smallest is None else f"; differences under {fixed(smallest, 1)} points could not be seen"
     if detail.get("no_loss"):
-        words += f"; no loss within {number(margin or 0, 1)} points (equivalence test, 5%)"
+        words += f"; no loss within {fixed(margin or 0, 1)} points (equivalence test, 5%)"
     return words
 
 

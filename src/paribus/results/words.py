@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
+from paribus.results.rounding import decimals_for, fixed
 from paribus.speed.statistics import Estimate
 
 NO_DIFFERENCE = "no clear difference"
@@ -20,29 +19,14 @@ BASIS = {
 """What an interval rests on, in words."""
 
 
-def decimals(estimate: Estimate) -> int:
-    """Decimals that a number deserves: up to the second digit of its interval's half width; three digits without."""
-    low, high = estimate.low, estimate.high
-    half = abs(high - low) / 2 if low is not None and high is not None else 0.0
-    if half > 0:
-        return max(0, min(4, 1 - math.floor(math.log10(half))))
-    return max(0, min(4, 2 - math.floor(math.log10(abs(estimate.value))))) if estimate.value else 0
-
-
-def number(value: float, places: int) -> str:
-    """A number with so many decimals, thousands apart; never "-0"."""
-    text = f"{value:,.{places}f}"
-    return text[1:] if text.startswith("-") and not any(c in "123456789" for c in text) else text
-
-
 def with_interval(estimate: Estimate, unit: str = "") -> str:
     """`1.12 x [1.05 to 1.20]`; without bounds it says that there is no interval."""
-    places = decimals(estimate)
+    places = decimals_for(estimate.value, estimate.low, estimate.high)
     words = f" {unit}" if unit else ""
     if estimate.low is None or estimate.high is None:
-        return f"{number(estimate.value, places)}{words} (no interval)"
-    bounds = f"[{number(estimate.low, places)} to {number(estimate.high, places)}]"
-    return f"{number(estimate.value, places)}{words} {bounds}"
+        return f"{fixed(estimate.value, places)}{words} (no interval)"
+    bounds = f"[{fixed(estimate.low, places)} to {fixed(estimate.high, places)}]"
+    return f"{fixed(estimate.value, places)}{words} {bounds}"
 
 
 def upside_down(ratio: Estimate) -> Estimate:
