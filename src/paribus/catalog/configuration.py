@@ -19,7 +19,7 @@ from paribus.conditions import UsageError
 COMMITTED, NOT_COMMITTED = "results", "build/demo-results"
 
 
-CATALOG = ("systems/*.yaml", "hardware/*/hardware.yaml", "tasks/**/*.yaml")
+CATALOG = ("systems/*.yaml", "hardware/*/hardware.yaml", "tasks/**/*.yaml", "engines/*.py")
 """What a private catalog may hold; one that holds none of it would change nothing."""
 
 
