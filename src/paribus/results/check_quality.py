@@ -10,6 +10,7 @@ from typing import Any
 
 from paribus.catalog import Catalog
 from paribus.conditions import CheckFailed, ParibusError
+from paribus.engines.envs import environment_marker
 from paribus.quality.journal import Header, read_journal
 from paribus.quality.summary import QualitySummary
 from paribus.results.findings import Report
@@ -18,6 +19,8 @@ from paribus.results.run import Start
 
 _ELSEWHERE = {"grading"}
 COPIED = ("manifest.json", "journal.jsonl")
+WHERE_THERE = ("simulator.jsonl",)
+"""Copied too, where a start has it: what the user simulator of a dialogue task said."""
 
 
 def check_quality(start: Start, where: str, catalog: Catalog, report: Report, *, grade: bool) -> None:
@@ -37,10 +40,14 @@ def check_quality(start: Start, where: str, catalog: Catalog, report: Report, *,
         if _needs_sandbox(stored.task, catalog) and not grade:
             report.say("scores", where, "not checked", "this task runs code: --grade runs it again in the sandbox")
             return
+        lacking = _lacks_harness(stored.task, catalog)
+        if lacking is not None:
+            report.say("scores", where, "not checked", lacking)
+            return
         with tempfile.TemporaryDirectory(prefix="paribus-check-") as temporary:
             folder = Path(temporary) / start.folder.name
             folder.mkdir()
-            for name in COPIED:
+            for name in (*COPIED, *(name for name in WHERE_THERE if (start.folder / name).exists())):
                 shutil.copyfile(plain_file(start.folder, name, JOURNAL_BYTES), folder / name)
             for subject in _again(start, folder, stored, catalog):
                 report.same("scores", where, *subject)
@@ -66,10 +73,21 @@ def _needs_sandbox(task: str, catalog: Catalog) -> bool:
     return known is not None and known.sandbox
 
 
+def _lacks_harness(task: str, catalog: Catalog) -> str | None:
+    """Why dialogues can't be played again here: their harness isn't built; None when they can, or for other tasks."""
+    known = catalog.tasks.get(task)
+    name = known.settings.get("environment") if known is not None else None
+    if name is None or environment_marker(catalog.root, name).is_file():
+        return None
+    return f"its dialogues are played again by its harness, which isn't built: run `paribus fetch env {name}`"
+
+
 def _strange(header: Header, declared: Mapping[str, Any]) -> Iterator[str]:
     """Where the journal was made for something else than what is declared."""
     names = {"task": header.task, "repeats": header.repeats, "cap": header.cap, "model": header.model}
     names |= {"scale": header.scale, "thinking": header.thinking}
+    if header.harness is not None:
+        names["user_simulator"] = header.harness.get("user_simulator")
     for name, value in names.items():
         if declared.get(name) is not None and declared[name] != value:
             yield f"{name} is declared {declared[name]!r} and the journal was made for {value!r}"
