@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "whether this machine can run a profile, and what it lacks",
     "show": "list systems, hardware, scenarios, claims, tuning",
     "tune": "decide a race from its candidates' runs",
+    "lossless": "compare a decoder's answers with plain decoding's, at temperature 0",
     "fetch": "fetch weights or build an engine's environment",
     "fingerprint": "make the reference of a diffusion model's sampler out of a start on Transformers",
     "seal": "write a run's manifest and summary when all its starts are there",
