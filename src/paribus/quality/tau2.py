@@ -233,7 +233,7 @@ def observed(evaluation: Evaluation) -> dict[str, Any]:
     if facts is None:
         return {}
     found = {"tool_form": facts["tools"], "user_simulator_on": facts["user_simulator_on"], "harness": facts["build"]}
-    return found | ({"left_out_domains": dict(facts["excluded"])} if facts["excluded"] else {})
+    return found | ({"left_out_domains": ", ".join(sorted(facts["excluded"]))} if facts["excluded"] else {})
 
 
 def items_asked(task: QualityTask, root: Path, header: Header) -> Items | None:
