@@ -90,6 +90,7 @@ def manifest(clone: Path, plan: dict) -> Manifest:
 
 
 def test_one_file_is_an_engine_and_one_more_a_system_that_runs_on_it(clone, mine):
+    run("check", "--catalog", str(mine), str(mine / "systems" / "my-model.yaml"))
     plan = plan_of(clone, mine, "cpu", "my-model--*")
     (job,) = plan["jobs"]
     assert job["system"] == "my-model--q4--myserver--plain"

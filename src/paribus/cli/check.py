@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from paribus.conditions import CheckFailed
@@ -19,14 +21,20 @@ Examples:
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--grade", is_flag=True, help="Run the answers' code again too, in the sandbox.")
+@click.option(
+    "--catalog",
+    "private",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A private catalog of your own beside ours (the code of its engines runs).",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Print only what doesn't hold.")
-def command(paths: tuple[str, ...], grade: bool, quiet: bool) -> None:
+def command(paths: tuple[str, ...], grade: bool, private: Path | None, quiet: bool) -> None:
     """Recompute every number from the raw observations, without a GPU, and say what holds and what doesn't.
 
     PATH is a run (folder, path below a results folder, or id), a folder of runs, or a file of the catalog. Ends with 1
     when anything fails.
     """
-    report = check(find_root(), paths, grade=grade)
+    report = check(find_root(), paths, grade=grade, private=private.resolve() if private else None)
     for line in lines(report, quiet=quiet):
         click.echo(line)
     if report.failed:

@@ -44,12 +44,13 @@ from paribus.results.seal import as_bytes, manifest_of, summarise_run
 IN_A_RUN = frozenset({"manifest.json", "summary.json"})
 
 
-def check(root: Path, paths: Iterable[str], *, grade: bool = False) -> Report:
+def check(root: Path, paths: Iterable[str], *, grade: bool = False, private: Path | None = None) -> Report:
     """Check runs, folders of runs, races and catalog files. `grade`: run the code graders again (needs the sandbox).
 
+    `private`: a private catalog beside ours, whose engines' code then runs; never one that is only being looked at.
     Raises `UsageError` for a path that is none of them.
     """
-    report, catalog = Report(), Catalog(root)
+    report, catalog = Report(), Catalog(root, private)
     for text in paths:
         try:
             _check_path(root, text, catalog, report, grade)
