@@ -1,4 +1,4 @@
-"""`paribus check systems/X.yaml`: faults with their line and what to do; doubts are warnings. Each rule is broken once."""
+"""`paribus check systems/X.yaml`: faults with their line and what to do; doubts are warnings. Each rule is broken."""
 
 from __future__ import annotations
 

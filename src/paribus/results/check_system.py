@@ -22,6 +22,9 @@ Finding = tuple[Loc, str]
 def check_system(path: Path, catalog: Catalog, report: Report) -> None:
     """One model's file: form, names, engines' settings; then a warning for each thing that is not known for sure."""
     places = Places(path)
+    home = path.resolve().parents[1]
+    if home != catalog.root.resolve():
+        catalog = Catalog(catalog.root, home)
     wrong = [f"{path}, line {line}: {key} stands twice here; YAML keeps only the last" for line, key in places.twice()]
     try:
         model = ModelFile.model_validate(places.data)
