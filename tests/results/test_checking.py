@@ -11,9 +11,9 @@ import pytest
 from synthetic_runs import PROMPT_SET, ROOT, STACK, Clone, make_catalog
 
 from paribus.catalog import Catalog
-from paribus.conditions import UsageError
+from paribus.conditions import UsageError, hash12
 from paribus.results.check import check, check_run, table
-from paribus.results.check_start import SYSTEM_CONDITIONS
+from paribus.results.check_start import SYSTEM_CONDITIONS, WHERE_SET, _hashes
 from paribus.results.findings import Report, unequal
 from paribus.results.run import RunFolder
 from paribus.results.seal import seal
@@ -245,7 +245,9 @@ def test_other_prompts_than_those_measured_are_named(clone: Clone, run: RunFolde
 
 def test_the_hash_is_over_what_the_catalog_declares() -> None:
     for system in Catalog(ROOT).systems.values():
-        assert tuple(system.declared("build", {})) == SYSTEM_CONDITIONS
+        declared = system.declared("build", {})
+        assert set(SYSTEM_CONDITIONS) <= set(declared) <= {*SYSTEM_CONDITIONS, *WHERE_SET}
+        assert _hashes({**declared, "scenario": "s"})["system_hash"] == hash12(declared)
 
 
 def test_folders_of_runs_and_ids_are_checked(clone: Clone) -> None:

@@ -29,6 +29,9 @@ SYSTEM_CONDITIONS = (
 )
 """The declared conditions that `system_hash` is over (the keys of `System.declared`)."""
 
+WHERE_SET = ("track", "drafter", "effort", "trust_remote_code")
+"""Those of them that came later: they are in the hash where they are declared, so that earlier hashes stand."""
+
 MADE_LATER = re.compile(r"samples\.parquet|score(-[0-9a-f]{8})?\.json")
 """Files that scoring writes beside a finished quality start: made again by the check, not hashed by the manifest."""
 NEEDED = {
@@ -75,8 +78,10 @@ def check_conditions(start: Start, path: RunPath | None, where: str, catalog: Ca
 
 def _hashes(declared: dict[str, Any]) -> dict[str, str]:
     try:
-        system = hash12({name: declared.get(name) for name in SYSTEM_CONDITIONS})
-        about = {n: v for n, v in declared.items() if n not in SYSTEM_CONDITIONS and n not in NOT_HASHED}
+        later = {name: declared[name] for name in WHERE_SET if name in declared}
+        system = hash12({name: declared.get(name) for name in SYSTEM_CONDITIONS} | later)
+        apart = {*SYSTEM_CONDITIONS, *WHERE_SET, *NOT_HASHED}
+        about = {name: value for name, value in declared.items() if name not in apart}
         measure = hash12(about)
     except ValueError as error:
         raise CheckFailed(f"the declared conditions are no canonical JSON: {error}") from error

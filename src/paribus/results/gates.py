@@ -16,7 +16,7 @@ from paribus.results.strip import UNKNOWN
 from paribus.speed.flags import admits_fewer
 
 SUBJECTS: dict[str, tuple[str, ...]] = {
-    "decoder": ("decoder", "decoder_parameters"),
+    "decoder": ("decoder", "decoder_parameters", "drafter"),
     "denoising": ("lossy",),
     "model": ("model", "weights", "kind"),
     "engine": ("engine", "engine_build", "engine_version", "attention_backend", "launch"),

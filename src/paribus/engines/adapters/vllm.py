@@ -96,7 +96,7 @@ class Vllm(Adapter):
         return {
             "engine_version": f"vllm {ask_json(f'{running.base}/version')['version']}",
             "admitted": int(given.get("max_num_seqs", admitted(running.launch))),
-            "context": settings["max_model_len"],
+            "context_per_slot": settings["max_model_len"],
             "sampling_defaults": _sampling_defaults(running, given),
             "rendered_prompt": _rendered(running),
             "attention_backend": _attention(running, given, found),
