@@ -12,22 +12,25 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from quality_journals import ROOT
 
-from paribus.catalog import Catalog
+from paribus.catalog import Catalog, PlannedMeasure
 from paribus.catalog.simulator import URL_VARIABLE, simulator_of
 from paribus.conditions import CheckFailed, UsageError
+from paribus.engines import StartRecord
 from paribus.engines.envs import environment_marker
 from paribus.quality import tau2
 from paribus.quality.asking import Asking, Question
 from paribus.quality.canonical import item_id
 from paribus.quality.data import Items, load_items
 from paribus.quality.journal import Entry, Journal, read_journal
-from paribus.quality.run import Evaluation, generate, score_start
+from paribus.quality.run import Evaluation, generate, generate_start, score_start
 from paribus.quality.samples import read_samples
 from paribus.quality.tau2_items import check_same, without
 from paribus.quality.tau2_users import ScriptedUser, said
@@ -219,3 +222,40 @@ def test_the_package_carries_the_task_s_items(task: Any) -> None:
     assert (whole.origin, whole.partial, len(whole.items)) == ("package", None, task.data.count)
     assert whole.hash == task.data.items_hash
     assert Counter(item["domain"] for item in whole.items) == {"airline": 50, "retail": 114, "telecom": 114}
+
+
+def test_a_planned_start_leaves_out_what_does_not_fit_and_says_so(
+    scripted: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = Catalog(ROOT)
+    system = next(each for each in catalog.systems.values() if each.name.model == "smollm2-135m")
+    session: Any = SimpleNamespace(
+        endpoint=scripted.endpoint(NAME),
+        system=system,
+        accepted=frozenset({"temperature", "seed"}),
+        sampling=lambda: {"temperature": 0.2},
+        sampling_left_out=["top_p"],
+        alive=lambda: True,
+        measuring=nullcontext,
+        record=StartRecord(),
+    )
+    declared = {"scale": "demo", "repeats": 1, "cap": 48, "launch": {"context_per_slot": 8192}, "requests_at_once": 3}
+    planned = PlannedMeasure(
+        measure="tau2.demo", id="tau2", run="r", hashes={}, declared={**declared, "sampling_profile": "served"}
+    )
+    record = generate_start(session, planned, catalog, tmp_path)
+    assert record.observed["left_out_domains"] == "telecom"
+    assert record.observed["tool_form"] == "native"
+    assert record.observed["user_simulator_on"] == "scripted"
+    assert record.observed["sampling_accepted"] == ["seed", "temperature"]
+    header, entries = read_journal(tmp_path / "journal.jsonl")
+    assert {item.split("-")[0] for item in header.items} == {"airline", "retail"}
+    assert (len(header.items), len({key[:3] for key in entries}), header.left_out) == (4, 4, ["top_p"])
+    asked = [emission.request for emission in scripted.log(NAME)[2:]]
+    assert {request["max_tokens"] for request in asked} == {48}
+    assert len({request["seed"] for request in asked}) == len(asked) == len(entries)
+    assert all(request["tools"] and request["messages"][0]["role"] == "system" for request in asked)
+
+    declared["launch"] = {"context_per_slot": 4096}
+    with pytest.raises(UsageError, match="no domain is left: airline: its policy and tools take about"):
+        generate_start(session, planned.model_copy(update={"declared": declared}), catalog, tmp_path / "other")
