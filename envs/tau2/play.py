@@ -9,6 +9,7 @@ import ctypes
 import ipaddress
 import json
 import os
+import re
 import signal
 import sys
 import traceback
@@ -42,11 +43,37 @@ from loguru import logger  # noqa: E402
 logger.remove()
 
 from tau2.agent.llm_agent import LLMAgent  # noqa: E402
+from tau2.data_model.message import ToolCall, ToolMessage  # noqa: E402
 from tau2.data_model.simulation import TerminationReason  # noqa: E402
+from tau2.environment.environment import Environment  # noqa: E402
 from tau2.evaluator.evaluator import EvaluationType, evaluate_simulation  # noqa: E402
 from tau2.orchestrator.orchestrator import Orchestrator  # noqa: E402
 from tau2.registry import registry  # noqa: E402
 from tau2.user.user_simulator import UserSimulator  # noqa: E402
+
+_POWER = re.compile(r"\*\*\s*[-+]?\d{1,3}(?![\d.(])")
+_LONGEST = 500
+"""Characters of an expression that is calculated."""
+
+answer_call = Environment.get_response
+
+
+def answer_call_in_time(environment: Environment, call: ToolCall) -> ToolMessage:
+    """The environment's answer to a tool call, but for a sum that would take for ever.
+
+    Its `calculate` hands an expression to Python: `9**9**9` would hold up every dialogue. One power of at most three
+    digits is calculated, in at most 500 characters; anything beyond gets an error, as other wrong expressions do.
+    """
+    told = call.arguments.get("expression") if call.name == "calculate" else None
+    if isinstance(told, str) and (
+        len(told) > _LONGEST or told.count("**") > 1 or ("**" in told and not _POWER.search(told))
+    ):
+        words = "Error: the expression is too large"
+        return ToolMessage(id=call.id, role="tool", content=words, requestor=call.requestor, error=True)
+    return answer_call(environment, call)
+
+
+Environment.get_response = answer_call_in_time
 
 PROXY = os.environ.pop("PARIBUS_PROXY", "")
 TOKEN = os.environ.pop("PARIBUS_PROXY_TOKEN", "")

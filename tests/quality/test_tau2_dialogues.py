@@ -169,8 +169,10 @@ def test_malformed_calls_end_their_own_dialogue_and_are_counted(scripted: Script
     hello, stop = stream(content("Hello."), finish()), finish("tool_calls")
     unreadable = stream(tool(0, '{"user_id": ', name="get_user_details", id="c1"), stop)
     unknown = stream(tool(0, "{}", name="open_the_door", id="c2"), stop)
-    # The two probes, then: one that can't be read ends the first dialogue; an unknown tool is answered with an error.
-    scripted.register("m", hello, hello, unreadable, unknown, hello)
+    endless = stream(tool(0, '{"expression": "9**9**9**9"}', name="calculate", id="c3"), stop)
+    # The two probes, then: one that can't be read ends the first dialogue; an unknown tool is answered with an error,
+    # and so is a sum that would never end.
+    scripted.register("m", hello, hello, unreadable, unknown, endless, hello)
     items = load_items(task, ROOT, 2)
     asking = Asking(scripted.endpoint("m"), {}, 256, 1)
     generate(evaluation(task, items, limit=2), asking, ROOT, tmp_path)
@@ -178,7 +180,7 @@ def test_malformed_calls_end_their_own_dialogue_and_are_counted(scripted: Script
     first, second = read_samples(tmp_path / "samples.parquet")
     assert (first.correct, first.turns, first.tool_calls, first.malformed_calls) == (0.0, 1, 1, 1)
     assert str(first.answer).startswith("turn 0: a malformed tool call")
-    assert (second.turns, second.tool_calls, second.malformed_calls, second.status) == (4, 1, 1, "ok")
+    assert (second.turns, second.tool_calls, second.malformed_calls, second.status) == (5, 2, 1, "ok")
     assert summary.failed == 0
 
 
