@@ -138,6 +138,8 @@ def _quality_summary(task: str, flags: list[dict[str, str]]) -> dict[str, Any]:
         "cap": 192,
         "by_group": {"2025": {"value": 0.25, "low": 0.01, "high": 0.8, "questions": 4}},
         "account": empty,
+        "requests_at_once": 16,
+        "finish_reasons": {"length": 1, "stop": 3},
         "items_hash": "0" * 64,
         "partial": True,
         "stand_in": True,

@@ -25,6 +25,7 @@ from paribus.results.compare import compare, sentence
 from paribus.results.data import RunData
 from paribus.results.database import write_database, write_exports
 from paribus.results.facts import about, catalog_rows, left_out, supersede, superseded
+from paribus.results.gate import gate_rows
 from paribus.results.gates import parse_subjects
 from paribus.results.paired import margin_of
 from paribus.results.pairing import Decided, Duel, Match, decoders, duels
@@ -68,6 +69,7 @@ def collect(root: Path) -> Built:
     picks = {s.scenario: s.picks_for for s in catalog.scenarios.values() if s.race}
     found = duels(sealed, catalog.pairs.pairs, verdicts, picks)
     _comparisons(built, decoders(sealed), found, partial(_compared, root, built, catalog, code))
+    built.rows["lossless"] = gate_rows(root)
     built.rows["superseded"] = superseded(root)
     built.rows["left_out"] = left_out(root)
     supersede(built.rows)

@@ -165,7 +165,12 @@ def find_runs(results: Path, inside: tuple[str, ...] = ()) -> list[RunFolder]:
 
 def find_verdicts(results: Path, inside: tuple[str, ...] = ()) -> list[Path]:
     """Every `race.json` below `results` that lies where one may lie, in path order. `inside`: as for `find_runs`."""
-    places = [results / str(path) / "race.json" for path in _walk(results.joinpath(*inside), inside)]
+    return find_named(results, "race.json", inside)
+
+
+def find_named(results: Path, name: str, inside: tuple[str, ...] = ()) -> list[Path]:
+    """Every file of a name in a folder where a run may lie, in path order. `inside`: as for `find_runs`."""
+    places = [results / str(path) / name for path in _walk(results.joinpath(*inside), inside)]
     return sorted(path for path in places if path.is_file() and not path.is_symlink())
 
 

@@ -323,6 +323,25 @@ TASKS = _table(
     ("file", "JSON", "the task's file, whole"),
 )
 
+LOSSLESS = _table(
+    "lossless",
+    "The lossless gate of one decoder on one machine: its answers at temperature 0 beside plain decoding's.",
+    "demo path",
+    ("path", "VARCHAR", "path of the lossless.json below its results folder"),
+    ("demo", "BOOLEAN", "from the demo's results folder"),
+    ("hardware", "VARCHAR", "hardware profile"),
+    ("machine", "VARCHAR", "label of the machine"),
+    ("system", "VARCHAR", "the system with the decoder"),
+    ("plain", "VARCHAR", "plain decoding of the same answer class"),
+    ("answer_class", "VARCHAR", "hash of everything that decides the answers"),
+    ("prompts", "INTEGER", "prompts asked"),
+    ("differ", "INTEGER", "prompts whose answer differs from plain decoding's"),
+    ("control_differ", "INTEGER", "prompts whose answer differs between plain decoding and itself at another load"),
+    ("standing", "VARCHAR", "passed, failed or undecided"),
+    ("sentence", "VARCHAR", "the verdict in words"),
+    ("measured_at", "VARCHAR", "when it was asked"),
+)
+
 SUPERSEDED = _table(
     "superseded",
     "Runs that a later run replaces: kept, shown, not ranked.",
@@ -386,6 +405,7 @@ TABLES: dict[str, Table] = {
         PAIRS,
         SCORES,
         ITEMS,
+        LOSSLESS,
         MODELS,
         TASKS,
         SUPERSEDED,

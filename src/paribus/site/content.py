@@ -143,6 +143,8 @@ class Content:
     """Duels: a row a pair, machine and measure, with the two runs that meet."""
     left_out: tuple[Row, ...]
     """What the last plan left out, and why."""
+    lossless: tuple[Row, ...]
+    """Verdicts of the lossless gate, a row a decoder and machine."""
     claims: tuple[Row, ...]
     """What others have published, and how it stands beside what was measured."""
     models: Mapping[str, Row]
@@ -211,6 +213,7 @@ def _read(database: Path, connection: duckdb.DuckDBPyConnection) -> Content:
         races=_races(tables["races"]),
         pairs=tuple(tables["pairs"]),
         left_out=tuple(tables["left_out"]),
+        lossless=tuple(tables["lossless"]),
         claims=tuple(tables["claims"]),
         models={str(row["model"]): row for row in tables["models"]},
         tasks={str(row["id"]): row for row in tables["tasks"]},

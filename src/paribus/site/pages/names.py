@@ -47,6 +47,20 @@ def run_words(run: Run) -> str:
     return decoder_words(run.decoder_method, str(run.row["decoder"]))
 
 
+DECLARED = "declared lossless, not yet verified"
+
+
+def gate_words(site: Site, run: Run) -> str:
+    """What is known of a decoder's answers on a card: the newest verdict of the gate, else what is declared."""
+    found = [
+        row
+        for row in site.content.lossless
+        if (row["hardware"], row["system"]) == (run.row["hardware"], run.row["system"]) and row["demo"] == run.demo
+    ]
+    newest = max(found, key=lambda row: (str(row["measured_at"]), str(row["path"])), default=None)
+    return DECLARED if newest is None else str(newest["sentence"])
+
+
 def labels(runs: Sequence[Run]) -> dict[str, str]:
     """The shortest label for each run that tells it from the others: decoder, then what else differs."""
     found: dict[str, str] = {}

@@ -16,7 +16,16 @@ from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Race, Row, Run, parsed
 from paribus.site.page import Page, Site, View, board_path, figure_path, pair_path, run_path
 from paribus.site.pages.headline import lead_metric, shared_time, speedup_of
-from paribus.site.pages.names import CPU_TRACK, card_name, measure_title, metric_title, run_words, scenario_title
+from paribus.site.pages.names import (
+    CPU_TRACK,
+    DECLARED,
+    card_name,
+    gate_words,
+    measure_title,
+    metric_title,
+    run_words,
+    scenario_title,
+)
 from paribus.site.pages.race import race_chart, race_sentence
 from paribus.site.pages.table import Cell, beside, figure_cell
 from paribus.speed.summary import SpeedSummary
@@ -249,10 +258,23 @@ def _quality(site: Site, pair: Pair, card: str, demo: bool) -> Iterator[DuelRow]
         if left is None and right is None:
             continue
         if left is right:
-            verdict, href = "declared lossless, not yet verified; scores are plain decoding's", None
+            verdict, href = f"{_gates(site, pair, card, demo)}; scores are plain decoding's", None
         else:
             verdict, href = _difference(left, right)
         yield DuelRow(task.title, "% right", _score(left), _score(right), verdict, href)
+
+
+def _gates(site: Site, pair: Pair, card: str, demo: bool) -> str:
+    """What the lossless gate says of the stack's decoders: one sentence where it is the same for all."""
+    runs = {
+        str(r.row["decoder"]): r
+        for r in site.content.speed_runs
+        if r.row["hardware"] == card and r.row["stack"] == pair.left and r.demo == demo and r.decoder_method != "plain"
+    }
+    said = {decoder: gate_words(site, run) for decoder, run in sorted(runs.items())}
+    if len(set(said.values())) <= 1:
+        return next(iter(said.values()), DECLARED)
+    return ", ".join(f"{decoder} {words}" for decoder, words in said.items())
 
 
 def _newest(runs: Sequence[Run]) -> Run | None:

@@ -13,7 +13,7 @@ from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Run, Score
 from paribus.site.page import Page, Site, View, board_path, run_path
 from paribus.site.pages.headline import lead_metric
-from paribus.site.pages.names import CPU_TRACK, METHODS, hardware_title, measure_title, run_words
+from paribus.site.pages.names import CPU_TRACK, METHODS, gate_words, hardware_title, measure_title, run_words
 from paribus.site.pages.table import Cell, beside, figure_cell
 
 
@@ -38,6 +38,7 @@ class SpeedRow:
     mark: Markup
     label: str
     method: str
+    gate: str
     demo: bool
     cells: tuple[Cell, ...]
 
@@ -100,7 +101,7 @@ def _one_class(site: Site, hardware: str, key: str, demo: bool, runs: Sequence[R
         strip=tuple(p for p in shared if p.name in ("card", "model", "engine", "sampling", "date")),
         scores=tuple(_score_row(site, run) for run in sorted(runs, key=lambda r: str(r.row["scenario_or_task"]))),
         scenarios=tuple((s, _lead_title(leads[s], same, s), board_path(hardware, s)) for s in scenarios),
-        speeds=tuple(_speeds(same, scenarios, leads)),
+        speeds=tuple(_speeds(site, same, scenarios, leads)),
     )
 
 
@@ -129,14 +130,18 @@ def _score_row(site: Site, run: Run) -> ScoreRow:
     )
 
 
-def _speeds(runs: Sequence[Run], scenarios: Sequence[str], leads: dict[str, str | None]) -> Iterator[SpeedRow]:
+def _speeds(
+    site: Site, runs: Sequence[Run], scenarios: Sequence[str], leads: dict[str, str | None]
+) -> Iterator[SpeedRow]:
     by_decoder: dict[str, list[Run]] = {}
     for run in runs:
         by_decoder.setdefault(str(run.row["decoder"]), []).append(run)
     for decoder, group in sorted(by_decoder.items(), key=lambda item: (not item[0].startswith("plain"), item[0])):
         cells = tuple(figure_cell(_latest(group, s, leads[s]), "") for s in scenarios)
         method = group[0].decoder_method
-        yield SpeedRow(inline_mark(shape_of(method)), decoder, METHODS.get(method, method), group[0].demo, cells)
+        gate = gate_words(site, group[0]) if method != "plain" else ""
+        title = METHODS.get(method, method)
+        yield SpeedRow(inline_mark(shape_of(method)), decoder, title, gate, group[0].demo, cells)
 
 
 def _latest(runs: Sequence[Run], scenario: str, metric: str | None) -> Figure | None:

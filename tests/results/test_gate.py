@@ -1,0 +1,63 @@
+"""Verdicts of the lossless gate reach the database, and one that its answers don't make is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+from synthetic_runs import STACK, Clone
+
+from paribus.conditions import CheckFailed
+from paribus.quality.lossless import Compared, LosslessVerdict, judge
+from paribus.results.build import DATABASE, build
+from paribus.results.gate import gate_rows
+
+SYSTEM = f"{STACK}--ngram-simple-n4-m4"
+
+
+def write(root: Path, *, differing: int = 0, system: str = SYSTEM) -> Path:
+    rows = [Compared(prompt=f"p{n}", plain="a", control="a", subject="b" if n < differing else "a") for n in range(14)]
+    differ, control, p, standing = judge(rows)
+    verdict = LosslessVerdict(
+        schema_version=1,
+        system=system,
+        plain=f"{STACK}--plain",
+        max_tokens=64,
+        at_once=4,
+        engine="llamacpp",
+        hashes={"answer_class": "0" * 12},
+        prompts=rows,
+        differ=differ,
+        control_differ=control,
+        p=p,
+        standing=standing,
+        measured_at="2026-12-01T10:00:00Z",
+    )
+    path = root / "results" / "cpu" / "m-test" / SYSTEM / "lossless" / "0123456789ab.1" / "lossless.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(verdict.model_dump_json(by_alias=True))
+    return path
+
+
+def test_a_verdict_is_in_the_database(clone: Clone) -> None:
+    write(clone.root)
+    build(clone.root)
+    with duckdb.connect(str(clone.root / DATABASE), read_only=True) as database:
+        found = database.execute("SELECT system, standing, sentence, demo FROM lossless").fetchall()
+    assert found == [(SYSTEM, "passed", "lossless: passed at T=0 on 14 prompts", False)]
+
+
+def test_a_verdict_that_its_answers_do_not_make_is_refused(clone: Clone) -> None:
+    path = write(clone.root, differing=7)
+    assert gate_rows(clone.root)[0]["standing"] == "failed"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "standing": "passed"}))
+    with pytest.raises(CheckFailed, match="its answers make another verdict"):
+        gate_rows(clone.root)
+
+
+def test_a_verdict_about_another_system_is_refused(clone: Clone) -> None:
+    write(clone.root, system=f"{STACK}--ngram-map-k-n4-m4")
+    with pytest.raises(CheckFailed, match="about another system"):
+        gate_rows(clone.root)
