@@ -86,6 +86,7 @@ TABLE = [
     ("busy", Facts([GOOD], busy_share=0.05), Facts([GOOD], busy_share=0.06), "warning"),
     ("throttled", Facts([GOOD]), Facts([GOOD], throttled="9% of the window, thermal"), "invalid"),
     ("throttled", Facts([GOOD]), Facts([GOOD], throttled="power cap", throttled_severity="note"), "note"),
+    ("power_limited", Facts([GOOD]), Facts([GOOD], power_limited="450 W of 700 W by default"), "warning"),
     ("energy_disagrees", Facts([GOOD]), Facts([GOOD], energy_disagrees="1 J, 2 J"), "warning"),
 ]
 
