@@ -50,8 +50,7 @@ def test_a_scenario_measures_measured_prompts_and_a_race_tuning_ones(scenario: S
     assert not scenario.thinking
     for scale in CATALOG.scales.values():
         chosen = CATALOG.scenario_prompts(scenario, scale)
-        raced = scale.race_kinds if scenario.race else []
-        assert {p.kind for p in chosen} == set(raced or scale.kinds or KINDS)
+        assert {p.kind for p in chosen} == set(scale.kinds_of(scenario) or KINDS)
         assert {p.length for p in chosen} == {scenario.length}
 
 

@@ -58,6 +58,18 @@ def test_own_items_are_not_fetched_and_neither_are_stand_ins(small, hub, tmp_pat
         assert not any(need.startswith("build/items/") for job in jobs for need in job.needs)
 
 
+def test_without_the_hub_only_what_was_fetched_before_is_planned(small, hub):
+    off = dataclasses.replace(hub, hub=False)
+    plan = resolve(small, "small", {"scale": "full"}, off)
+    assert quality(plan) == []
+    (reason,) = [e.reason for e in plan.excluded if e.name == "exam"]
+    assert "not fetched yet, and the hub is off" in reason
+    marker = small / items_marker(Catalog(small).task("exam"))
+    marker.parent.mkdir(parents=True)
+    marker.write_text("{}")
+    assert [m.id for job in quality(resolve(small, "small", {"scale": "full"}, off)) for m in job.measures] == ["exam"]
+
+
 def test_a_done_job_fetches_nothing(small, hub, finish):
     plan = resolve(small, "small", {"scale": "full"}, hub)
     for job in quality(plan):

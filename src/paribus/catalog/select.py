@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paribus.catalog.configuration import Configuration
+from paribus.catalog.envs import items_marker
 from paribus.catalog.fit import unfit
 from paribus.catalog.hardware import HardwareFile
 from paribus.catalog.load import Catalog, matches
@@ -130,17 +131,28 @@ def _tasks(
     with_items = [
         t
         for t in real
-        if around.has_data(t) or (scale.committed and ((around.hub and t.data.hub) or around.carries_items(t)))
+        if around.has_data(t)
+        or (scale.committed and (around.carries_items(t) or (t.data.hub and (around.hub or _fetched(catalog, t)))))
     ]
     if with_items or scale.committed:
         chosen = with_items
         for task in real:
             if task not in with_items:
-                reason = "its items are neither below PARIBUS_DATA nor on the hub"
-                excluded.append(Excluded(name=task.task, reason=reason))
+                excluded.append(Excluded(name=task.task, reason=_without_items(task, around)))
     else:
         chosen = [t for t in asked if t.stand_in]
     return [t for t in chosen if _runnable(t, around, excluded)]
+
+
+def _fetched(catalog: Catalog, task: QualityTask) -> bool:
+    return (catalog.root / items_marker(task)).is_file()
+
+
+def _without_items(task: QualityTask, around: Surroundings) -> str:
+    """Why a task has no items here."""
+    if task.data.hub and not around.hub:
+        return "its items are not below PARIBUS_DATA, not fetched yet, and the hub is off (HF_HUB_OFFLINE)"
+    return "its items are neither below PARIBUS_DATA nor on the hub"
 
 
 def _runnable(task: QualityTask, around: Surroundings, excluded: list[Excluded]) -> bool:
