@@ -194,6 +194,12 @@ def test_a_flag_can_not_be_taken_away(clone: Clone) -> None:
     assert "the flag failures is missing" in failures(clone, made)
 
 
+def test_a_lowered_power_limit_can_not_go_without_its_flag(clone: Clone, run: RunFolder) -> None:
+    limits = {"power_limit_w": 450.0, "power_default_w": 700.0}
+    edit(run.folder / "start-1" / "manifest.json", lambda m: m["observed"].update(limits))
+    assert "the flag power_limited is missing: The card's power was limited: 450 W of 700 W" in failures(clone, run)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [("cap", 999), ("decoder", "ngram-simple-n4-m4"), ("precision", "f16"), ("edition", "1999"), ("scale", "quick")],
