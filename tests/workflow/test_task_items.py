@@ -93,6 +93,9 @@ def test_a_part_of_a_task_has_the_hash_of_its_items_in_its_name(small, around):
     (job,) = quality(planned(small, around, Part(HASH, 3)))
     assert RunPath.parse(job.measures[0].run).measure == part.measure
     assert job.seconds < quality(planned(small, around, None))[0].seconds
+    said = "only a part of its items is here, so that it meets no whole: exam.partial-01234567"
+    assert said in announcement(planned(small, around, Part(HASH, 3)))
+    assert "only a part" not in announcement(planned(small, around, None))
 
 
 def test_a_scales_limit_is_the_scales_and_stands_after_the_part(small, around):

@@ -74,6 +74,8 @@ def announcement(plan: Plan) -> str:
             f"(the hours at its default power limit of {totals.power_limit_w:g} W; an upper bound, not a measurement)"
         )
     lines += [f"  waits for a race: {text}" for text in plan.waiting]
+    parts = {m.measure for job in plan.jobs for m in job.measures if m.measure.startswith(f"{m.id}.partial-")}
+    lines += [f"  only a part of its items is here, so that it meets no whole: {name}" for name in sorted(parts)]
     if to_do and totals.unknown_sizes:
         lines.append(f"  size not known, not counted: {', '.join(totals.unknown_sizes)}")
     lines += [f"  left out: {item.name}: {item.reason}" for item in plan.excluded]
