@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paribus.site.page import Page, Site
-from paribus.site.pages import board, claims, data, figure, front, method, pair, quality, race, run
+from paribus.site.pages import board, claims, data, figure, front, method, pair, quality, race, run, systems
 
-KINDS = (front, board, pair, quality, claims, method, data, race, run, figure)
+KINDS = (front, board, pair, quality, claims, systems, method, data, race, run, figure)
 """Modules in the order their pages are rendered."""
 
 

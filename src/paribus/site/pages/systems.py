@@ -1,0 +1,148 @@
+"""Systems: every model of the catalog, what runs where, and what nobody has verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from paribus.catalog import EngineUse, HardwareFile, ModelFile, Precision, System
+from paribus.catalog.fit import VERDICTS, Verdict, fit
+from paribus.catalog.select import stack_name
+from paribus.conditions import ParibusError
+from paribus.site.page import Page, Site, View
+
+MARKS: dict[Verdict, str] = {"runs": "yes", "unverified": "yes?", "doesn't fit": "too big", "not supported": "no"}
+_KINDS = {"autoregressive": "token by token", "diffusion": "diffusion", "concept": "concept"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A stack on a card: the mark of its decoder that gets furthest, and the reasons in words."""
+
+    mark: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A row of the matrix: precision and engine, its decoders, a cell a card."""
+
+    name: str
+    decoders: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model: facts, its precisions and engines in words, what is bounded or in doubt, and its row in the matrix."""
+
+    name: str
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    weights: tuple[tuple[str, str, str, str], ...]
+    engines: tuple[tuple[str, str, str], ...]
+    doubts: tuple[str, ...]
+    limits: tuple[str, ...]
+    stacks: tuple[Stack, ...]
+
+
+def pages(site: Site) -> Iterator[Page]:
+    """The page of systems; none where the catalog can't be read."""
+    try:
+        models = list(site.catalog.models.values())
+    except ParibusError:
+        return
+
+    def view() -> View:
+        entries = [_entry(model, list(site.hardware.values())) for model in models]
+        tracks = [
+            ("instruction", "Models that follow instructions"),
+            ("research", "Research models, a track of their own"),
+        ]
+        by_track = {m.model: m.track for m in models}
+        groups = [(title, [e for e in entries if by_track[e.name] == track]) for track, title in tracks]
+        return View({"groups": groups, "cards": list(site.hardware), "marks": list(MARKS.items())})
+
+    yield Page("systems.html", "systems.html", view)
+
+
+def _entry(model: ModelFile, cards: list[HardwareFile]) -> Entry:
+    stacks: dict[str, list[System]] = {}
+    for system in model.systems():
+        stacks.setdefault(stack_name(system).removesuffix("--think"), []).append(system)
+    return Entry(
+        name=model.model,
+        title=model.title,
+        facts=tuple(_facts(model)),
+        weights=tuple(_weights(name, precision) for name, precision in model.precisions.items()),
+        engines=tuple(_engine(name, use) for name, use in model.engines.items()),
+        doubts=tuple(dict.fromkeys(_doubts(model))),
+        limits=(*model.limits, *(limit for use in model.engines.values() for limit in use.limits)),
+        stacks=tuple(_stack(name, systems, cards) for name, systems in stacks.items()),
+    )
+
+
+def _facts(model: ModelFile) -> Iterator[tuple[str, str]]:
+    yield "writes", _KINDS[model.kind]
+    if model.parameters and model.parameters.total_b:
+        active = model.parameters.active_b
+        part = f", {active:g} of them at a time" if active and active != model.parameters.total_b else ""
+        yield "parameters", f"{model.parameters.total_b:g} thousand million{part}"
+    yield "context", f"{model.context:,} tokens" if model.context else "not known"
+    yield "thinking", "no switch" if model.thinking.switch == "none" else "on and off are two systems"
+    yield "licence", model.licence
+    yield "released", model.released
+    if model.sibling:
+        yield "compared with", model.sibling
+    if model.retired:
+        yield "retired", f"{model.retired.date or 'date not known'}: {model.retired.reason}"
+    if model.unsupported:
+        yield "can't run", model.unsupported
+    yield "source", model.source
+
+
+def _weights(name: str, precision: Precision) -> tuple[str, str, str, str]:
+    """Precision, weights, pinned or not, memory."""
+    weights = precision.weights
+    where = "served by its maker" if weights.source == "hosted" else weights.repository
+    pinned = "" if weights.source == "hosted" else weights.revision[:12]
+    memory = f"{precision.memory_gb:g} GB" if precision.memory_gb else "not known"
+    return name, where + (f", {weights.file}" if weights.file else ""), pinned, memory
+
+
+def _engine(name: str, use: EngineUse) -> tuple[str, str, str]:
+    """Engine, its decoders, where the launch settings are from."""
+    return name, ", ".join(use.decoders), use.launch_source
+
+
+def _doubts(model: ModelFile) -> Iterator[str]:
+    """What no source confirms, and what can't run, each with where it belongs."""
+    if model.unverified:
+        yield f"not verified: {model.unverified}"
+    for name, precision in model.precisions.items():
+        yield from _said(name, precision.unverified, precision.unsupported)
+    for engine, use in model.engines.items():
+        yield from _said(engine, use.unverified, use.unsupported)
+        for override in use.overrides:
+            yield from _said(f"{engine} on {', '.join(override.cards)}", override.unverified, override.unsupported)
+        for decoder, how in use.decoders.items():
+            yield from _said(f"{engine}, {decoder}", how.unverified, how.unsupported)
+
+
+def _said(where: str, unverified: str | None, unsupported: str | None) -> Iterator[str]:
+    if unsupported:
+        yield f"{where}: can't run: {unsupported}"
+    if unverified:
+        yield f"{where}: not verified: {unverified}"
+
+
+def _stack(name: str, systems: list[System], cards: list[HardwareFile]) -> Stack:
+    decoders = list(dict.fromkeys(system.name.decoder for system in systems))
+    _, precision, engine = name.split("--")
+    return Stack(f"{precision}, {engine}", ", ".join(decoders), tuple(_cell(systems, card) for card in cards))
+
+
+def _cell(systems: list[System], card: HardwareFile) -> Cell:
+    found = [fit(system, card) for system in systems]
+    best = min(found, key=lambda one: VERDICTS.index(one.verdict))
+    return Cell(MARKS[best.verdict], best.reason)
