@@ -1,0 +1,241 @@
+"""The Transformers server, for real: canvases of DiffusionGemma, masked diffusion, token by token, drafts.
+
+Each is measured as a job of a plan, then by `paribus speed --base-url`; tokens and requests agree with the server's own
+counters within 1%. The models have random weights: their paths are proven, not their speed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from real_runs import ROOT, SHARED, Repository, speed, within
+
+from paribus.conditions import EnvironmentFault, Manifest
+from paribus.engines import Session, build_environment, environment_python
+from paribus.engines.fingerprinting import reference_file, reference_from
+from paribus.engines.local import NoAnswer, ask_json
+
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(1200)]
+
+SYSTEM = """
+model: tiny-{kind}
+title: A tiny model of random weights
+family: tiny
+kind: {sort}
+licence: none
+released: "2026-12"
+context: 4096
+source: tests/engines_real
+sampling: {{temperature: 0.8, top_p: 0.95, source: a test}}
+precisions:
+  f32:
+    weights: {{source: pypi, repository: tiny, revision: "0", file: made-by-a-test}}
+    memory_gb: 1
+engines:
+  transformers-cpu:
+    precisions: [f32]
+    launch: {{context_length: 4096, threads: 1, dtype: float32}}
+    launch_source: a test
+    decoders:
+      {decoders}
+"""
+
+CARD = "{max_denoising_steps: 12, stability_threshold: 0, confidence_threshold: 4.75}"
+"""Canvases stop after about half of their steps, each after another number."""
+CAREFUL = "{max_denoising_steps: 12, stability_threshold: 0, confidence_threshold: 4.7}"
+
+DIFFUSION = f"""
+      card: {{method: block-diffusion, lossy: {CARD}}}
+      careful: {{method: block-diffusion, lossy: {CAREFUL}}}
+""".strip()
+MASKED = """
+      steps-8: {method: block-diffusion, lossy: {block_length: 32, steps_per_block: 8}}
+      threshold: {method: block-diffusion, lossy: {block_length: 16, steps_per_block: 16, threshold: 0.2}}
+""".strip()
+CAUSAL = """
+      plain: {method: plain}
+      draft-n4: {method: draft, acceptance: rejection, parameters: {num_assistant_tokens: 4}}
+""".strip()
+
+
+@pytest.fixture(scope="session")
+def python() -> Path:
+    """The Python of the server's CPU environment, built by its rule where it isn't there."""
+    try:
+        build_environment(ROOT, "transformers-cpu", print)
+    except EnvironmentFault as fault:
+        if "torch" in str(fault):
+            pytest.exit(f"torch's CPU wheel can't be had here: {fault}", returncode=3)
+        raise
+    return environment_python(ROOT, "transformers-cpu")
+
+
+def put(repository: Repository, python: Path, kind: str, decoders: str) -> str:
+    """A tiny model in a repository: its system's file and its weights; returns the beginning of its systems' names."""
+    sort = "autoregressive" if kind == "causal" else "diffusion"
+    repository.system_file(f"tiny-{kind}", SYSTEM.format(kind=kind, sort=sort, decoders=decoders))
+    folder = SHARED / ("tiny-diffusion" if kind == "canvases" else f"tiny-{kind}")
+    if not (folder / "model.safetensors").exists():
+        script = "tiny_diffusion_gemma.py" if kind == "canvases" else "tiny_transformers.py"
+        words = [] if kind == "canvases" else [kind]
+        ran = subprocess.run(
+            [python, Path(__file__).with_name(script), *words, folder], capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr[-2000:]
+    repository.weights(f"tiny-{kind}--f32", folder)
+    return f"tiny-{kind}--f32--transformers-cpu"
+
+
+def agree(start, asked) -> None:
+    """Tokens and requests of a job, and of `paribus speed`, are the server's own within 1%."""
+    counters = start.manifest["counters"]
+    assert start.summary["requests"]["ok"] == 2
+    assert start.summary["requests"]["failed"] == 0
+    assert within(0.01, counters["generated_tokens"], start.summary["tokens"]["total"])
+    assert not start.flags & {"counters_disagree", "usage_mismatch", "usage_missing", "cached", "no_done"}
+    assert asked.summary["requests"]["ok"] == asked.grown["paribus_requests_total"] == 6
+    assert within(0.01, asked.grown["paribus_generated_tokens_total"], asked.summary["tokens"]["total"])
+    assert start.manifest["observed"]["admitted"] == 1
+
+
+def asking(folder: Path, *options: str):
+    """`paribus speed` against the server, four at once though it admits one; and its properties."""
+
+    def extra(session: Session):
+        asked = speed(session, folder / "asked", *options, requests=6, at_once=4, cap=48)
+        return asked, ask_json(f"{session.base}/props")
+
+    return extra
+
+
+def test_diffusion_gemma_writes_canvas_by_canvas(repository: Repository, python: Path, tmp_path: Path):
+    system = put(repository, python, "canvases", DIFFUSION)
+    done = repository.measure(f"{system}--card", ("c1-short",), extra=asking(tmp_path))
+    start, (asked, props) = done.starts["c1-short"], done.extra
+    agree(start, asked)
+    observed = start.manifest["observed"]
+    assert (props["architecture"], props["family"]) == ("DiffusionGemmaForBlockDiffusion", "diffusion-gemma")
+    assert observed["effective_settings"]["confidence_threshold"] == 4.75
+    assert observed["sampling_accepted"] == []
+    assert "sampling_left_out" in start.flags
+    assert "research_implementation" not in observed
+    assert observed["rendered_prompt"] == "<turn>user\nhello\n<turn>model\n"
+    # A cap of 48 is a canvas of 32 tokens and a part of the next: at most two pieces, unless a sequence ended before.
+    assert max(row["arrivals"] for row in asked.rows) == 2
+    counters = start.manifest["counters"]
+    steps, committed = counters["denoising_steps"], counters["committed_tokens"]
+    assert counters["forward_passes"] > steps > 0
+    assert start.summary["acceptance"]["tokens_per_pass"] == pytest.approx(committed / counters["forward_passes"])
+    assert 1 <= steps / 2 <= 12
+
+
+def test_masked_diffusion_writes_block_by_block_and_is_a_research_implementation(
+    repository: Repository, python: Path, tmp_path: Path
+):
+    system = put(repository, python, "masked", MASKED)
+    done = repository.measure(f"{system}--steps-8", ("c1-short",), extra=asking(tmp_path))
+    start, (asked, props) = done.starts["c1-short"], done.extra
+    agree(start, asked)
+    assert props["denoising"]["steps_per_block"] == 8
+    assert start.manifest["observed"]["research_implementation"] is True
+    assert start.manifest["observed"]["sampling_accepted"] == []
+    # Caps of 12 are cut out of one block of 32 each, which takes exactly its eight steps.
+    assert start.manifest["counters"]["denoising_steps"] == 2 * 8
+    assert asked.grown["paribus_denoising_steps_total"] == 8 * asked.grown["paribus_canvases_total"]
+
+
+def test_a_threshold_lets_blocks_take_different_numbers_of_steps(repository: Repository, python: Path, tmp_path: Path):
+    system = put(repository, python, "masked", MASKED)
+    done = repository.measure(f"{system}--threshold", ("c1-short",), extra=asking(tmp_path))
+    start, (asked, _) = done.starts["c1-short"], done.extra
+    agree(start, asked)
+    readings = [passes for _, passes, _ in start.manifest["observed"]["sampler_readings"]]
+    assert len(set(readings)) > 1
+    assert all(1 <= passes <= 16 for passes in readings)
+
+
+def test_a_causal_model_writes_token_by_token(repository: Repository, python: Path, tmp_path: Path):
+    system = put(repository, python, "causal", CAUSAL)
+    done = repository.measure(f"{system}--plain", ("c1-short",), extra=asking(tmp_path, "--temperature", "0.8"))
+    start, (asked, _) = done.starts["c1-short"], done.extra
+    agree(start, asked)
+    counters = start.manifest["counters"]
+    assert counters["forward_passes"] == counters["generated_tokens"]
+    assert start.manifest["observed"]["sampling_accepted"] == ["temperature", "top_p"]
+    assert "drafts" not in counters
+
+
+def test_an_assistant_model_drafts_and_its_tokens_are_counted(repository: Repository, python: Path, tmp_path: Path):
+    system = put(repository, python, "causal", CAUSAL)
+    done = repository.measure(f"{system}--draft-n4", ("c1-short",), extra=asking(tmp_path, "--temperature", "0"))
+    start, (asked, _) = done.starts["c1-short"], done.extra
+    agree(start, asked)
+    counters = start.manifest["counters"]
+    assert 0 < counters["accepted_tokens"] <= counters["draft_tokens"]
+    assert counters["generated_tokens"] == counters["forward_passes"] + counters["accepted_tokens"]
+    # The model is its own assistant and greedy here: every draft is accepted, but for the last one at the cap.
+    tokens, passes = asked.grown["paribus_generated_tokens_total"], asked.grown["paribus_forward_passes_total"]
+    assert tokens / passes > 4
+
+
+def test_greedy_drafts_change_nothing_in_the_answer(repository: Repository, python: Path):
+    system = put(repository, python, "causal", CAUSAL)
+    said = {}
+    for decoder in ("plain", "draft-n4"):
+
+        def ask(session: Session) -> str:
+            body = {"prompt": "Once upon", "max_tokens": 40, "temperature": 0}
+            return ask_json(f"{session.endpoint.base_url}/completions", body, timeout_s=60)["choices"][0]["text"]
+
+        said[decoder] = repository.measure(f"{system}--{decoder}", ("c1-short",), extra=ask).extra
+    assert said["plain"] == said["draft-n4"]
+    assert len(said["plain"]) > 10
+
+
+def test_seeds_repeat_an_answer_and_what_no_family_takes_is_refused(repository: Repository, python: Path):
+    system = put(repository, python, "canvases", DIFFUSION)
+
+    def ask(session: Session):
+        url = f"{session.endpoint.base_url}/chat/completions"
+        body = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 40}
+        texts = [ask_json(url, {**body, "seed": seed}, timeout_s=60)["choices"][0]["message"] for seed in (7, 7, 8)]
+        with pytest.raises(NoAnswer, match=r"HTTP 400.*doesn't know, for this model: temperature"):
+            ask_json(url, {**body, "temperature": 0.5})
+        with pytest.raises(NoAnswer, match=r"HTTP 400.*the context holds 4096"):
+            ask_json(url, {"messages": [{"role": "user", "content": "x" * 5000}]})
+        return texts
+
+    one, again, other = repository.measure(f"{system}--careful", ("c1-short",), extra=ask).extra
+    assert one == again
+    assert one != other
+
+
+def test_a_sampler_agrees_with_itself_and_not_with_one_of_another_threshold(
+    repository: Repository, python: Path, tmp_path: Path
+):
+    system = put(repository, python, "canvases", DIFFUSION)
+    first = {
+        name: Manifest.model_validate(repository.measure(f"{system}--{name}").starts["c1-short"].manifest)
+        for name in ("card", "careful")
+    }
+    assert first["card"].observed["sampler_fingerprint"] == "unverified"
+    references = {name: reference_from(manifest) for name, manifest in first.items()}
+    # As if an engine had another threshold than it says: the readings of one sampler under the settings of the other.
+    swapped = references["careful"].model_copy(update={"decoder": "card", "lossy": references["card"].lossy})
+
+    for name, reference in (("itself", references["card"]), ("another", swapped)):
+        again = Repository.make(tmp_path / name)
+        put(again, python, "canvases", DIFFUSION)
+        path = again.root / "private" / reference_file(again.catalog.system(f"{system}--card"))
+        path.parent.mkdir(parents=True)
+        path.write_text(reference.model_dump_json())
+        start = again.measure(f"{system}--card").starts["c1-short"]
+        observed = start.manifest["observed"]
+        if name == "itself":
+            assert observed["sampler_fingerprint"] == f"reference {reference.id}", observed["sampler_note"]
+            assert not start.flags & {"sampler_mismatch", "sampler_unverified"}
+        else:
+            assert observed["sampler_fingerprint"].startswith(f"not reference {reference.id}"), observed["sampler_note"]
+            assert "sampler_mismatch" in start.flags
