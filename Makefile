@@ -6,7 +6,7 @@ VENV := .venv/bin
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help setup demo test test-system test-engines lint bench system-packages unlink
+.PHONY: help setup demo test test-system test-engines lint bench lossless quality-sample system-packages unlink
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -36,6 +36,12 @@ lint: setup ## formats, types, import contracts, workflow
 
 bench: setup ## benchmarks that are run by hand: ratios and times on this machine
 	@for file in benchmarks/*.py; do echo "== $$file"; python "$$file" || exit; done
+
+lossless: setup ## compare speculative decoding with plain at temperature 0 on the CPU's model (minutes; not part of the demo)
+	@paribus lossless 'smollm2-135m--q4-1--llamacpp--ngram-*'
+
+quality-sample: setup ## real questions to the CPU's model, end to end (needs PARIBUS_DATA; twenty minutes; never published)
+	@scripts/quality-sample
 
 system-packages: ## install the Debian packages that the tests of the sandbox and the browser need (root)
 	@scripts/system-packages

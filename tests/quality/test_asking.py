@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from quality_journals import HEADER
 
 from paribus.conditions import EnvironmentFault
-from paribus.quality.asking import MISSING, Asking, LiveAnswerer, Question, ReplayAnswerer, answer_all, seed_of
+from paribus.quality.asking import MISSING, Asking, LiveAnswerer, Question, ReplayAnswerer, _wait_s, answer_all, seed_of
 from paribus.quality.journal import Entry, Journal, Key, read_journal
 from paribus.wire import Client, Endpoint, run
 from scripted import DONE, Script, Scripted, Step, answer_body, content, error_event, finish, usage
@@ -80,6 +81,24 @@ def test_busy_and_broken_servers_are_asked_again(scripted: Scripted, tmp_path: P
     scripted.register("wobbly", FULL, BROKEN, FULL, GOOD)
     (entry,) = ask(scripted.endpoint("wobbly"), tmp_path / "j.jsonl", questions(1))
     assert (entry.text, entry.error, entry.attempts) == ("fine", None, 4)
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "low", "high"),
+    [(None, 0.25, 0.5), (0.0, 0.25, 0.5), (7.0, 7.0, 7.0), (1e9, 300.0, 300.0)],
+)
+def test_a_server_is_given_the_time_it_asks_for_within_bounds(asked_for: float | None, low: float, high: float) -> None:
+    asking = Asking(Endpoint("http://127.0.0.1:9/v1", "m"), {}, 64, 4)
+    outcome = SimpleNamespace(retry_after_s=asked_for)
+    assert low <= _wait_s(asking, 1, outcome, Key("t", "q", 0)) <= high
+
+
+def test_waits_double_and_stay_within_their_longest() -> None:
+    asking = Asking(Endpoint("http://127.0.0.1:9/v1", "m"), {}, 64, 4)
+    outcome = SimpleNamespace(retry_after_s=None)
+    waits = [_wait_s(asking, attempt, outcome, Key("t", "q", 0)) for attempt in range(1, 12)]
+    assert all(0.25 * 2**n <= wait <= 0.5 * 2**n for n, wait in enumerate(waits[:6]))
+    assert max(waits) <= asking.longest_wait_s
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,9 @@ def test_failed_missing_and_capped_answers_count_wrong_and_are_named(catalog: Ca
         "failures": "invalid",
         "capped": "note",
     }
-    assert "http_500, missing" in next(flag.text for flag in summary.flags if flag.id == "failures")
+    said = next(flag.text for flag in summary.flags if flag.id == "failures")
+    assert "http_500, missing" in said
+    assert f"they count as wrong: {', '.join(sorted((names[6], names[9])))}" in said
     headline = next(each for each in summary.scores if each.headline)
     assert headline.title.endswith("(within 4,096 tokens)")
     assert summary.within == "within 4,096 tokens"

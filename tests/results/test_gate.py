@@ -12,6 +12,7 @@ from synthetic_runs import STACK, Clone
 from paribus.conditions import CheckFailed
 from paribus.quality.lossless import Compared, LosslessVerdict, judge
 from paribus.results.build import DATABASE, build
+from paribus.results.check import check
 from paribus.results.gate import gate_rows
 
 SYSTEM = f"{STACK}--ngram-simple-n4-m4"
@@ -55,6 +56,17 @@ def test_a_verdict_that_its_answers_do_not_make_is_refused(clone: Clone) -> None
     path.write_text(json.dumps({**json.loads(path.read_text()), "standing": "passed"}))
     with pytest.raises(CheckFailed, match="its answers make another verdict"):
         gate_rows(clone.root)
+
+
+def test_the_check_judges_a_verdict_again(clone: Clone) -> None:
+    path = write(clone.root, differing=7)
+    where = str(clone.root / "results" / "cpu")
+    assert [(f.subject, f.verdict) for f in check(clone.root, [where]).findings] == [("lossless", "holds")]
+    path.write_text(json.dumps({**json.loads(path.read_text()), "differ": 0}))
+    for place in (where, str(path.parent)):
+        (finding,) = check(clone.root, [place]).findings
+        assert finding.verdict == "fails"
+        assert "its answers make another verdict" in finding.text
 
 
 def test_a_verdict_about_another_system_is_refused(clone: Clone) -> None:

@@ -22,6 +22,7 @@ BUDGETS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 80_000)
 
 _FLAGGED_CAP = 0.05
 _FAILED = 0.01
+_NAMED = 5
 
 
 _NOT_SCORING = ("margin", "known_file", "known_whole", "text_licence")
@@ -221,13 +222,21 @@ def flags_of(task: QualityTask, header: Header, items: Sequence[Item], samples: 
     if failed:
         words = ", ".join(sorted({sample.error or "?" for sample in failed})[:4])
         severity: Severity = "invalid" if len(failed) > _FAILED * count else "warning"
-        flags.append(flag("failures", f"{len(failed)} of {count} answers ({words}); they count as wrong", severity))
+        said = f"{len(failed)} of {count} answers ({words}); they count as wrong: {_named(failed)}"
+        flags.append(flag("failures", said, severity))
     if capped > _FLAGGED_CAP * count:
         flags.append(flag("capped", f"{capped} of {count} at {header.cap:,} tokens"))
     old = 0 if task.stand_in or header.released is None else sum(_older(task, i, header.released) for i in items)
     if old:
         flags.append(flag("possibly_seen", f"{old} of {len(items)} are older than the model ({header.released})"))
     return flags
+
+
+def _named(failed: Sequence[Sample]) -> str:
+    """The items that failed; the first few by name (`samples.parquet` has them all)."""
+    items = sorted({sample.item for sample in failed})
+    more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    return ", ".join(items[:_NAMED]) + more
 
 
 def _older(task: QualityTask, item: Item, released: str) -> bool:

@@ -29,10 +29,13 @@ from paribus.results.check_speed import check_speed
 from paribus.results.check_start import check_conditions, check_files
 from paribus.results.check_system import check_system
 from paribus.results.findings import SUBJECTS, Report, Verdict
+from paribus.results.gate import FILE as GATE
+from paribus.results.gate import check_gate
 from paribus.results.reading import parse_json, read_bytes
 from paribus.results.run import (
     RESULTS_ROOTS,
     RunFolder,
+    find_named,
     find_runs,
     find_verdicts,
     locate,
@@ -68,26 +71,33 @@ def _check_path(root: Path, text: str, catalog: Catalog, report: Report, grade: 
         check_endpoint(path, catalog, report)
         return
     if path.is_dir():
-        runs, races = _runs_below(root, path.resolve())
-        if runs or races:
+        runs, races, gates = _runs_below(root, path.resolve())
+        if runs or races or gates:
             for run in runs:
                 check_run(run, catalog, report, grade)
             for results, place in races:
                 check_race(results, place, str(place), catalog, report)
+            for results, place in gates:
+                check_gate(results, place, report)
             return
     if path.is_dir() and any(path.samefile(root / results) for results in RESULTS_ROOTS if (root / results).is_dir()):
         raise UsageError(f"there is nothing to check: {text} holds no finished run yet")
     found = locate(root, text)
     if (found.folder / "race.json").is_file():
         check_race(found.results, found.path, str(found.path), catalog, report)
+    elif (found.folder / GATE).is_file():
+        check_gate(found.results, found.path, report)
     elif start_folders(found.folder):
         check_run(found, catalog, report, grade)
     else:
         raise UsageError(f"{text!r} holds no finished run: a start is finished when its manifest.json is there")
 
 
-def _runs_below(root: Path, folder: Path) -> tuple[list[RunFolder], list[tuple[Path, RunPath]]]:
-    """Runs and races in a results folder or one of the folders between it and a run.
+Places = list[tuple[Path, RunPath]]
+
+
+def _runs_below(root: Path, folder: Path) -> tuple[list[RunFolder], Places, Places]:
+    """Runs, races and lossless gates in a results folder or one of the folders between it and a run.
 
     Which of the folders above is the results folder is told by names alone: nothing outside `folder` is looked at.
     """
@@ -95,15 +105,15 @@ def _runs_below(root: Path, folder: Path) -> tuple[list[RunFolder], list[tuple[P
     for results in (folder, *folder.parents[:4]):
         inside = folder.relative_to(results).parts
         runs = find_runs(results, inside)
-        races = [
-            (results, RunPath.parse("/".join(p.parent.relative_to(results).parts)))
-            for p in find_verdicts(results, inside)
-        ]
-        if runs or races:
-            return runs, races
+        races, gates = (
+            [(results, RunPath.parse("/".join(p.parent.relative_to(results).parts))) for p in found]
+            for found in (find_verdicts(results, inside), find_named(results, GATE, inside))
+        )
+        if runs or races or gates:
+            return runs, races, gates
         if results in ours:
             break
-    return [], []
+    return [], [], []
 
 
 def check_run(run: RunFolder, catalog: Catalog, report: Report, grade: bool = False) -> None:

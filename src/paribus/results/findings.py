@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 from paribus.conditions import ParibusError
 
-Subject = Literal["files", "conditions", "requests", "summary", "identities", "scores", "race", "log", "catalog"]
+Subject = Literal[
+    "files", "conditions", "requests", "summary", "identities", "scores", "race", "lossless", "log", "catalog"
+]
 SUBJECTS: dict[Subject, str] = {
     "files": "every file is there, is the one that the manifest lists, and nothing else is",
     "conditions": "declared conditions give the hashes and the path",
@@ -19,6 +21,7 @@ SUBJECTS: dict[Subject, str] = {
     "identities": "numbers that can't be otherwise",
     "scores": "the scores are made again from the answers",
     "race": "the verdict is made again from the candidates' runs",
+    "lossless": "the gate's verdict is made again from the answers' hashes",
     "log": "the run's summary and chained log are made again from its starts",
     "catalog": "files of the catalog",
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 from paribus.conditions import CheckFailed, RunPath
 from paribus.quality.lossless import LosslessVerdict, judge
+from paribus.results.findings import Report
 from paribus.results.reading import read_model
 from paribus.results.run import RESULTS_ROOTS, find_named
 
@@ -22,6 +23,13 @@ def read_gate(folder: Path, path: RunPath) -> LosslessVerdict:
     if verdict.system != path.system:
         raise CheckFailed(f"{path}/{FILE} is about another system: {verdict.system}")
     return verdict
+
+
+def check_gate(results: Path, path: RunPath, report: Report) -> None:
+    """Judge a verdict again from the answers' hashes that it keeps."""
+    with report.looking("lossless", str(path)):
+        read_gate(results / str(path), path)
+        report.say("lossless", str(path), "holds")
 
 
 def gate_rows(root: Path) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from paribus.catalog import (
 )
 from paribus.catalog.claims import Claim
 from paribus.conditions import Manifest
+from paribus.quality.lossless import LosslessVerdict
 from paribus.quality.summary import QualitySummary
 from paribus.results.run import RunManifest, RunSummary
 from paribus.speed.summary import SpeedSummary
@@ -33,6 +34,7 @@ SCHEMAS: dict[str, tuple[type[BaseModel], str]] = {
     "speed-summary": (SpeedSummary, "start-<k>/summary.json of a speed start"),
     "quality-summary": (QualitySummary, "start-<k>/score.json of a quality start"),
     "plan": (Plan, "build/plan.json"),
+    "lossless": (LosslessVerdict, "lossless.json: the lossless gate of one decoder on one machine"),
     "race": (Verdict, "race.json: the verdict of a race between decoders"),
     "model": (ModelFile, "systems/<model>.yaml"),
     "hardware": (HardwareFile, "hardware/<name>/hardware.yaml"),
