@@ -87,7 +87,7 @@ def _facts(model: ModelFile) -> Iterator[tuple[str, str]]:
     if model.parameters and model.parameters.total_b:
         active = model.parameters.active_b
         part = f", {active:g} of them at a time" if active and active != model.parameters.total_b else ""
-        yield "parameters", f"{model.parameters.total_b:g} thousand million{part}"
+        yield "parameters", f"{model.parameters.total_b:g} billion{part}"
     yield "context", f"{model.context:,} tokens" if model.context else "not known"
     yield "thinking", "no switch" if model.thinking.switch == "none" else "on and off are two systems"
     yield "licence", model.licence
