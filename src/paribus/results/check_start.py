@@ -8,6 +8,7 @@ from typing import Any
 from paribus.catalog import Catalog
 from paribus.catalog.declare import NOT_HASHED, part_name
 from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError, conditions_hash, hash12, sha256_file
+from paribus.results.check_card import check_card
 from paribus.results.findings import Report
 from paribus.results.reading import JOURNAL_BYTES, plain_file
 from paribus.results.run import Start
@@ -74,6 +75,7 @@ def check_conditions(start: Start, path: RunPath | None, where: str, catalog: Ca
         for fault in _names(declared, path):
             report.say("conditions", where, "fails", fault)
     _against_catalog(start, where, catalog, report)
+    check_card(start, where, catalog, report)
 
 
 def _hashes(declared: dict[str, Any]) -> dict[str, str]:
