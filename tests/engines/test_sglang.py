@@ -206,8 +206,11 @@ INFO = {
 
 
 def observed(system: System, info: dict, monkeypatch, **settings) -> dict:
-    def page(url, *_, **__):
-        return info if url.endswith("/server_info") else {"data": [{"id": "m", "max_model_len": 32768}]}
+    def page(url, body=None, **_):
+        if url.endswith("/detokenize"):
+            return {"text": f"<|user|>hello<|assistant|>{body['tokens']}"}
+        pages = {"/server_info": info, "/v1/models": {"data": [{"id": "m", "max_model_len": 32768}]}}
+        return pages.get(url[18:], {"tokens": [1, 2], "count": 2, "max_model_len": 32768})
 
     monkeypatch.setattr("paribus.engines.adapters.sglang.ask_json", page)
     launch = planned_launch(ROOT, system, "env", settings)
@@ -221,6 +224,8 @@ def test_the_running_server_is_read_back(monkeypatch):
     assert found["engine_version"] == "sglang 0.5.23"
     assert found["admitted"] == 1, "one request at once, unless told otherwise"
     assert found["context_per_slot"] == 32768
+    # /tokenize with messages and /detokenize: entrypoints/openai/serving_tokenize.py and protocol.py.
+    assert found["rendered_prompt"] == "<|user|>hello<|assistant|>[1, 2]"
     assert found["server_memory_gb"] == {"weights": 30.1, "cache": 12.5, "graphs": 0.75}
     assert found["settings_differ"] == ["attention_backend triton where flashinfer was declared"]
     assert found["effective_settings"]["algorithm"] == "LowConfidence"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from paribus.catalog.envs import items_marker, weights_marker
+from paribus.catalog.envs import drafter_marker, items_marker, weights_marker
 from paribus.catalog.hardware import Speeds
 from paribus.catalog.load import Catalog
 from paribus.catalog.plan import Job, PlannedMeasure, Totals
@@ -122,9 +122,12 @@ def _weights(catalog: Catalog, jobs: list[Job]) -> dict[str, int | None]:
     found: dict[str, int | None] = {}
     for name in dict.fromkeys(job.system for job in jobs):
         system = catalog.system(name)
+        weights, drafter = system.precision.weights, system.drafter
         marker = weights_marker(system.name.model, system.name.precision)
-        if not (catalog.root / marker).exists():
-            found[f"the weights of {system.name.model} in {system.name.precision}"] = system.precision.weights.bytes
+        if weights.source != "hosted" and not (catalog.root / marker).exists():
+            found[f"the weights of {system.name.model} in {system.name.precision}"] = weights.bytes or None
+        if drafter and not (catalog.root / drafter_marker(drafter)).exists():
+            found[f"the drafter {drafter.repository}"] = drafter.bytes or None
     return found
 
 

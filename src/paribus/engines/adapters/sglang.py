@@ -17,7 +17,7 @@ from paribus.catalog import Scalar, System
 from paribus.conditions import UsageError
 from paribus.engines.base import Adapter, Compilation, How, Launch, Running
 from paribus.engines.counters import SGLANG
-from paribus.engines.local import ask_json
+from paribus.engines.local import NoAnswer, ask_json
 
 _SWITCHES = frozenset(
     {
@@ -181,6 +181,7 @@ class SGLang(Adapter):
             "sampling_defaults": info.get("sampling_defaults"),
             "admitted": int(admitted) if admitted is not None else None,
             "context_per_slot": _context(running),
+            "rendered_prompt": _rendered(running),
             "server_memory_gb": _memory(states[0].get("memory_usage")),
             "settings": settings,
         }
@@ -277,6 +278,19 @@ def _context(running: Running) -> int | None:
     models = ask_json(f"{running.base}/v1/models", timeout_s=30)["data"]
     told = models[0].get("max_model_len") if models else None
     return int(told) if told is not None else None
+
+
+def _rendered(running: Running) -> str | None:
+    """How the chat template renders one short message with this system's switch for thinking: its tokens as text."""
+    system = running.launch.system
+    model = {"model": system.name.model}
+    wanted = {"messages": [{"role": "user", "content": "hello"}], "add_generation_prompt": True}
+    try:
+        tokens = ask_json(f"{running.base}/tokenize", {**model, **wanted, **system.thinking_settings})["tokens"]
+        answer = ask_json(f"{running.base}/detokenize", {**model, "tokens": tokens, "skip_special_tokens": False})
+    except (NoAnswer, LookupError):
+        return None
+    return str(answer.get("text"))[:2000]
 
 
 def _memory(told: Mapping[str, Any] | None) -> dict[str, float] | None:
