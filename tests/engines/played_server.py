@@ -1,7 +1,7 @@
 """Plays llama.cpp's launcher for tests: same argument, same pages. How it behaves is written in the weights file.
 
 well; dies (while loading); mute (never ready); empty (answers nothing); port (can't bind); crashes (on its second
-question); leaves-a-daemon; odd (pages that make no sense).
+question); leaves-a-daemon; compiles (on every question); odd (pages that make no sense).
 """
 
 import json
@@ -51,6 +51,8 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour == "crashes" and asked > 1:
             print("out of luck on question 2", flush=True)
             os._exit(9)
+        if behaviour == "compiles":
+            print(f"compiled a graph for question {asked}", flush=True)
         text = "" if behaviour == "empty" else "blue"
         tokens = 0 if behaviour == "empty" else 1
         choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}

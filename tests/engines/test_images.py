@@ -186,6 +186,25 @@ def test_a_program_on_the_path_is_an_engine_too(workplace, programs, tmp_path):
         assert session.tree.alive()
 
 
+def test_what_an_engine_compiles_while_it_is_measured_is_recorded(workplace, programs, tmp_path):
+    catalog, job = a_job(workplace, write_private(tmp_path / "mine", how="binary", more="program: played-server"))
+    (workplace.root / "build" / "weights" / "own--q4" / "own.gguf").write_text("compiles".ljust(64))
+    program = programs / "played-server"
+    program.write_text(f"#!{sys.executable}\n" + Path(__file__).with_name("played_server.py").read_text())
+    program.chmod(0o755)
+    with open_session(workplace.root, job, catalog) as session:
+        assert session.observed["compile_s"] == 2.5, "what it compiled for the question that made it ready"
+        url = f"{session.endpoint.base_url}/chat/completions"
+        with session.warming_up():
+            ask_json(url, {"messages": []})
+        with session.measuring():
+            pass
+        assert "compiled_in_window" not in session.record.observed
+        with session.measuring():
+            ask_json(url, {"messages": []})
+        assert session.record.observed["compiled_in_window"] == ["compiled a graph for question 3"]
+
+
 def _until(there, timeout_s: float = 20):
     """Wait until something is there, and return it."""
     end = time.monotonic() + timeout_s
