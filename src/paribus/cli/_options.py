@@ -35,7 +35,7 @@ def config_option(function: F) -> F:
         "settings",
         multiple=True,
         metavar="KEY=VALUE",
-        help="As for Snakemake: scale, starts, systems, measures, sampling, repeat, catalog, results.",
+        help="As for Snakemake: scale, starts, systems, measures, sampling, repeat, quality_budget, catalog, results.",
     )(function)
 
 
