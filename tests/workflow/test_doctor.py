@@ -153,7 +153,7 @@ def test_hub_and_token_are_looked_at_and_the_token_is_never_told(from_hub, plan_
     assert forbidden[0] == "lacks"
     assert "HF_HUB_OFFLINE forbids it" in forbidden[1]
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert "client isn't installed" in states(_needs.hub(Catalog(small), plan))["hub"][1]
+    assert "client isn't here" in states(_needs.hub(Catalog(small), plan))["hub"][1]
 
 
 def test_the_user_simulator_is_looked_for_and_its_address_is_not_told(plan_of, catalog, web, monkeypatch):
@@ -185,3 +185,23 @@ def test_a_plan_bounds_its_energy_from_above_where_the_cards_limit_is_known(smal
     plan = resolve(small, "small", {}, around)
     assert plan.totals.energy_kwh == pytest.approx(plan.totals.hours * 0.8)
     assert "800 W; an upper bound, not a measurement" in announcement(plan)
+
+
+def test_keys_of_hosted_systems_are_looked_for_and_never_told(small, around, monkeypatch):
+    path = small / "systems/alpha.yaml"
+    model = yaml.safe_load(path.read_text())
+    model["precisions"]["q8"]["weights"] = {"source": "hosted", "repository": "maker"}
+    hosted = {"url": "https://example.org/v1", "model": "alpha", "api_key_env": "MAKER_API_KEY", "source": "a test"}
+    for use in model["engines"].values():
+        use["hosted"] = hosted
+    path.write_text(yaml.safe_dump(model))
+    profile = yaml.safe_load((small / "hardware/small/hardware.yaml").read_text())
+    profile["card"] = {"kind": "hosted", "title": "somebody else's"}
+    (small / "hardware/small/hardware.yaml").write_text(yaml.safe_dump(profile))
+    plan = resolve(small, "small", {"quality": False}, around)
+    monkeypatch.delenv("MAKER_API_KEY", raising=False)
+    [finding] = _needs.keys(Catalog(small), plan)
+    assert (finding.state, "MAKER_API_KEY" in finding.text) == ("lacks", True)
+    monkeypatch.setenv("MAKER_API_KEY", "sk-a-secret-value")
+    [finding] = _needs.keys(Catalog(small), plan)
+    assert (finding.state, "secret" in finding.text) == ("good", False)

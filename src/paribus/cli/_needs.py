@@ -7,11 +7,12 @@ import shutil
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from paribus.catalog import Card, Catalog, Plan, System
-from paribus.catalog.envs import weights_marker
+from paribus.catalog.envs import drafter_marker, weights_marker
 from paribus.catalog.surroundings import sandbox_works
+from paribus.catalog.weights import Weights
 from paribus.cli._items import check_items
 from paribus.conditions import UsageError
 from paribus.machine.proof import APPLE_SHARE, Finding, card_memory_gb
@@ -131,32 +132,51 @@ def data(catalog: Catalog, plan: Plan) -> Finding:
 
 
 def hub(catalog: Catalog, plan: Plan) -> list[Finding]:
-    """Weights that must still come from the model hub: can it be reached, and is a token there? Never the token."""
-    wanted = sorted(
-        {
-            system.precision.weights.repository
-            for system in open_systems(catalog, plan)
-            if system.precision.weights.source == "hub"
-            and not (catalog.root / weights_marker(system.name.model, system.name.precision)).is_file()
-        }
-    )
+    """What must still come from the hub: can it be reached, and is a token there? Never the token itself."""
+    wanted = from_hub(catalog, plan)
     if not wanted:
         return []
     try:
         import huggingface_hub as client
     except ImportError:
         return [
-            Finding("hub", "lacks", "weights come from the hub, whose client isn't installed: uv sync --extra quality")
+            Finding("hub", "lacks", f"{wanted[0]} comes from the hub, whose client isn't here: uv sync --extra quality")
         ]
     token = "a token is there" if client.get_token() else "no token is set (HF_TOKEN): gated weights are refused"
     found = [Finding("hub token", "good" if client.get_token() else "note", token)]
     offline = next((name for name in OFFLINE if os.environ.get(name, "") not in ("", "0")), None)
-    what = f"{len(wanted)} sets of weights to fetch ({wanted[0]}{', ...' if len(wanted) > 1 else ''})"
+    what = f"{len(wanted)} to fetch ({', '.join(wanted[:2])}{', ...' if len(wanted) > 2 else ''})"
     if offline is not None:
         return [Finding("hub", "lacks", f"{what}, and {offline} forbids it"), *found]
     if not answers(client.constants.ENDPOINT):
         return [Finding("hub", "lacks", f"{what}, and the hub can't be reached: check the network and proxies"), *found]
     return [Finding("hub", "good", f"{what}; the hub answers"), *found]
+
+
+def from_hub(catalog: Catalog, plan: Plan) -> list[str]:
+    """Weights, drafters and items of tasks that open jobs need from the hub and that aren't here yet."""
+    sources: dict[str, Weights] = {}
+    for system in open_systems(catalog, plan):
+        sources[weights_marker(system.name.model, system.name.precision)] = system.precision.weights
+        if system.drafter is not None:
+            sources[drafter_marker(system.drafter)] = system.drafter
+    missing = {n for job in plan.jobs if not job.done for n in job.needs if not (catalog.root / n).is_file()}
+    weights = {sources[n].repository for n in missing if n in sources and sources[n].source == "hub"}
+    items = {f"items of {Path(n).stem.rpartition('-')[0]}" for n in missing if n.startswith("build/items/")}
+    return [*sorted(weights), *sorted(items)]
+
+
+def keys(catalog: Catalog, plan: Plan) -> list[Finding]:
+    """Keys of hosted systems: which of their variables are set. Never their values."""
+    hosted = [s for s in open_systems(catalog, plan) if s.use.hosted is not None]
+    names = dict.fromkeys(s.use.hosted.api_key_env for s in hosted if s.use.hosted is not None)
+    unset = [name for name in names if not os.environ.get(name, "").strip()]
+    if not names:
+        return []
+    if not unset:
+        return [Finding("keys", "good", f"{', '.join(names)}: set")]
+    state: Literal["lacks", "note"] = "lacks" if len(unset) == len(names) else "note"
+    return [Finding("keys", state, f"{', '.join(unset)}: not set, and the hosted systems that need them can't run")]
 
 
 def answers(url: str, patience_s: float = PATIENCE_S) -> bool:

@@ -110,6 +110,7 @@ def examine(catalog: Catalog, plan: Plan, machine: dict[str, Any], proof: Proof 
         _needs.sandbox(),
         _needs.data(catalog, plan),
         *_needs.hub(catalog, plan),
+        *_needs.keys(catalog, plan),
         *_needs.user_simulator(catalog, plan),
         *_needs.systems(plan),
     ]
