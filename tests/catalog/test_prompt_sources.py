@@ -14,7 +14,8 @@ from paribus.conditions import UsageError
 
 ROOT = Path(__file__).parents[2]
 CATALOG = Catalog(ROOT)
-EXTERNAL = [s for s in CATALOG.scenarios.values() if s.external]
+EXTERNAL = [s for s in CATALOG.scenarios.values() if s.external and not s.synthetic]
+PUBLIC = {name: source for name, source in CATALOG.prompt_sources.items() if source.host != "random"}
 AROUND = Surroundings("somewhere", {"llamacpp": "0" * 12}, memory_gb=64)
 
 
@@ -46,13 +47,13 @@ def measures(clone: Path, **config: str) -> set[str]:
 
 def test_speed_bench_and_spec_bench_are_scenarios_of_their_own() -> None:
     assert {s.scenario for s in EXTERNAL} == {"spec-bench", "speed-bench-qualitative", "speed-bench-throughput-1k"}
-    assert {s.prompts for s in EXTERNAL} == set(CATALOG.prompt_sources)
+    assert {s.prompts for s in EXTERNAL} == set(PUBLIC)
     assert not any(s.headline or s.race for s in EXTERNAL)
     assert all(s.prompts not in CATALOG.prompt_sources for s in CATALOG.scenarios.values() if not s.external)
 
 
 def test_each_source_is_pinned_and_says_its_licence() -> None:
-    for source in CATALOG.prompt_sources.values():
+    for source in PUBLIC.values():
         assert source.pinned
         assert source.revision[:12] in source.origin
         assert source.licence
