@@ -110,11 +110,27 @@ def asking(folder: Path, *options: str):
     return extra
 
 
+def seeded(session: Session) -> list[str]:
+    """Answers of two equal seeds and another one; what can't be done is refused."""
+    url = f"{session.endpoint.base_url}/chat/completions"
+    body = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 40}
+    texts = [
+        ask_json(url, {**body, "seed": seed}, timeout_s=120)["choices"][0]["message"]["content"] for seed in (7, 7, 8)
+    ]
+    with pytest.raises(NoAnswer, match=r"HTTP 400.*doesn't know, for this model: temperature"):
+        ask_json(url, {**body, "temperature": 0.5})
+    with pytest.raises(NoAnswer, match=r"HTTP 400.*the context holds 4096"):
+        ask_json(url, {"messages": [{"role": "user", "content": "x" * 5000}]})
+    return texts
+
+
 def test_diffusion_gemma_writes_canvas_by_canvas(repository: Repository, python: Path, tmp_path: Path):
     system = put(repository, python, "canvases", DIFFUSION)
-    done = repository.measure(f"{system}--card", ("c1-short",), extra=asking(tmp_path))
-    start, (asked, props) = done.starts["c1-short"], done.extra
+    ask = asking(tmp_path)
+    done = repository.measure(f"{system}--card", ("c1-short",), extra=lambda session: (*ask(session), seeded(session)))
+    start, (asked, props, (one, again, other)) = done.starts["c1-short"], done.extra
     agree(start, asked)
+    assert one == again != other
     observed = start.manifest["observed"]
     assert (props["architecture"], props["family"]) == ("DiffusionGemmaForBlockDiffusion", "diffusion-gemma")
     assert observed["effective_settings"]["confidence_threshold"] == 4.75
@@ -129,6 +145,12 @@ def test_diffusion_gemma_writes_canvas_by_canvas(repository: Repository, python:
     assert counters["forward_passes"] > steps > 0
     assert start.summary["acceptance"]["tokens_per_pass"] == pytest.approx(committed / counters["forward_passes"])
     assert 1 <= steps / 2 <= 12
+
+
+def test_the_rules_of_masked_diffusion_hold(python: Path):
+    script = Path(__file__).with_name("masked_rules.py")
+    ran = subprocess.run([python, script, ROOT / "envs" / "transformers"], capture_output=True, text=True, check=False)
+    assert ran.stdout == "holds\n", ran.stderr[-2000:]
 
 
 def test_masked_diffusion_writes_block_by_block_and_is_a_research_implementation(
@@ -156,60 +178,40 @@ def test_a_threshold_lets_blocks_take_different_numbers_of_steps(repository: Rep
     assert all(1 <= passes <= 16 for passes in readings)
 
 
-def test_a_causal_model_writes_token_by_token(repository: Repository, python: Path, tmp_path: Path):
-    system = put(repository, python, "causal", CAUSAL)
-    done = repository.measure(f"{system}--plain", ("c1-short",), extra=asking(tmp_path, "--temperature", "0.8"))
-    start, (asked, _) = done.starts["c1-short"], done.extra
-    agree(start, asked)
-    counters = start.manifest["counters"]
-    assert counters["forward_passes"] == counters["generated_tokens"]
-    assert start.manifest["observed"]["sampling_accepted"] == ["temperature", "top_p"]
-    assert "drafts" not in counters
+def greedy(session: Session) -> str:
+    """A greedy completion."""
+    body = {"prompt": "Once upon", "max_tokens": 40, "temperature": 0}
+    return ask_json(f"{session.endpoint.base_url}/completions", body, timeout_s=120)["choices"][0]["text"]
 
 
-def test_an_assistant_model_drafts_and_its_tokens_are_counted(repository: Repository, python: Path, tmp_path: Path):
+def test_token_by_token_and_with_drafts_that_change_nothing(repository: Repository, python: Path, tmp_path: Path):
     system = put(repository, python, "causal", CAUSAL)
-    done = repository.measure(f"{system}--draft-n4", ("c1-short",), extra=asking(tmp_path, "--temperature", "0"))
-    start, (asked, _) = done.starts["c1-short"], done.extra
-    agree(start, asked)
-    counters = start.manifest["counters"]
+    plain, drafting = (
+        repository.measure(
+            f"{system}--{decoder}",
+            ("c1-short",),
+            extra=lambda session, at=decoder: (
+                asking(tmp_path / at, "--temperature", "0")(session)[0],
+                greedy(session),
+            ),
+        )
+        for decoder in ("plain", "draft-n4")
+    )
+    for done in (plain, drafting):
+        agree(done.starts["c1-short"], done.extra[0])
+    manifest = plain.starts["c1-short"].manifest
+    assert manifest["counters"]["forward_passes"] == manifest["counters"]["generated_tokens"]
+    assert manifest["observed"]["sampling_accepted"] == ["temperature", "top_p"]
+    assert "drafts" not in manifest["counters"]
+
+    counters = drafting.starts["c1-short"].manifest["counters"]
     assert 0 < counters["accepted_tokens"] <= counters["draft_tokens"]
     assert counters["generated_tokens"] == counters["forward_passes"] + counters["accepted_tokens"]
-    # The model is its own assistant and greedy here: every draft is accepted, but for the last one at the cap.
-    tokens, passes = asked.grown["paribus_generated_tokens_total"], asked.grown["paribus_forward_passes_total"]
-    assert tokens / passes > 4
-
-
-def test_greedy_drafts_change_nothing_in_the_answer(repository: Repository, python: Path):
-    system = put(repository, python, "causal", CAUSAL)
-    said = {}
-    for decoder in ("plain", "draft-n4"):
-
-        def ask(session: Session) -> str:
-            body = {"prompt": "Once upon", "max_tokens": 40, "temperature": 0}
-            return ask_json(f"{session.endpoint.base_url}/completions", body, timeout_s=60)["choices"][0]["text"]
-
-        said[decoder] = repository.measure(f"{system}--{decoder}", ("c1-short",), extra=ask).extra
-    assert said["plain"] == said["draft-n4"]
-    assert len(said["plain"]) > 10
-
-
-def test_seeds_repeat_an_answer_and_what_no_family_takes_is_refused(repository: Repository, python: Path):
-    system = put(repository, python, "canvases", DIFFUSION)
-
-    def ask(session: Session):
-        url = f"{session.endpoint.base_url}/chat/completions"
-        body = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 40}
-        texts = [ask_json(url, {**body, "seed": seed}, timeout_s=60)["choices"][0]["message"] for seed in (7, 7, 8)]
-        with pytest.raises(NoAnswer, match=r"HTTP 400.*doesn't know, for this model: temperature"):
-            ask_json(url, {**body, "temperature": 0.5})
-        with pytest.raises(NoAnswer, match=r"HTTP 400.*the context holds 4096"):
-            ask_json(url, {"messages": [{"role": "user", "content": "x" * 5000}]})
-        return texts
-
-    one, again, other = repository.measure(f"{system}--careful", ("c1-short",), extra=ask).extra
-    assert one == again
-    assert one != other
+    # The model is its own assistant, and greedy here: every draft is accepted, but for the last one at the cap.
+    asked = drafting.extra[0]
+    assert asked.grown["paribus_generated_tokens_total"] > 4 * asked.grown["paribus_forward_passes_total"]
+    assert plain.extra[1] == drafting.extra[1]
+    assert len(plain.extra[1]) > 10
 
 
 def test_a_sampler_agrees_with_itself_and_not_with_one_of_another_threshold(

@@ -34,7 +34,7 @@ REFERENCES = ("transformers", "transformers-cpu")
 CANVAS = 256
 """Tokens of a canvas where the catalog doesn't say."""
 
-_SETTLE_S, _GIVE_UP_S = 0.05, 5.0
+_SETTLE_S, _GIVE_UP_S = 0.02, 5.0
 
 
 def reference_file(system: System) -> Path:
