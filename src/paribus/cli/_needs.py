@@ -167,9 +167,9 @@ def from_hub(catalog: Catalog, plan: Plan) -> list[str]:
 
 
 def keys(catalog: Catalog, plan: Plan) -> list[Finding]:
-    """Keys of hosted systems: which of their variables are set. Never their values."""
+    """Keys and addresses of hosted systems: which of their variables are set. Never their values."""
     hosted = [s.use.hosted for s in open_systems(catalog, plan) if s.use.hosted is not None]
-    names = dict.fromkeys(one.api_key_env for one in hosted if one.api_key_env)
+    names = dict.fromkeys(name for one in hosted for name in (one.url_env, one.api_key_env) if name)
     unset = [name for name in names if not os.environ.get(name, "").strip()]
     if not names:
         return []
