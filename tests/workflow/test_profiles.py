@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from real_clone import RealClone
+
+from paribus.cli.show import command as show
+from paribus.conditions import UsageError
 
 OURS = Path(__file__).resolve().parents[2]
 PROFILES = sorted(path.parent.name for path in OURS.glob("hardware/*/hardware.yaml"))
@@ -56,3 +60,12 @@ def test_the_proof_stops_a_run_on_another_machine_before_anything_is_fetched(tmp
     built = [str(path.relative_to(clone.root)) for path in (clone.root / "build").rglob("*.json")]
     assert built == ["build/plan.json"]
     assert list((clone.root / "build").glob("weights/*")) == []
+
+
+def test_show_tells_a_cards_variants_and_what_is_in_doubt():
+    shown = CliRunner().invoke(show, ["hardware", "h100"])
+    assert shown.exit_code == 0
+    assert "H100 PCIe 80 GB" in shown.output
+    assert "2331:10de" in shown.output
+    assert "H100 NVL 94 GB: power_limit_w: the maker of the server sets it" in shown.output
+    assert isinstance(CliRunner().invoke(show, ["hardware", "h999"]).exception, UsageError)

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from paribus.catalog import Catalog, Scenario, Surroundings, Verdict
+from paribus.catalog import Catalog, HardwareFile, Scenario, Surroundings, Verdict
 from paribus.catalog.configuration import COMMITTED, NOT_COMMITTED
 from paribus.catalog.fit import VERDICTS
 from paribus.catalog.races import read_verdict
@@ -71,12 +71,37 @@ def systems(globs: str, cards: str | None, verdict: str | None, every: bool, as_
 
 
 @command.command()
-def hardware() -> None:
-    """Every hardware profile with its defaults."""
+@click.argument("profile", required=False)
+def hardware(profile: str | None) -> None:
+    """Every hardware profile with its defaults; with PROFILE, the variants of its card and what is in doubt."""
     catalog = _catalog()
+    if profile is not None:
+        _show_card(catalog.hardware(profile))
+        return
     names = sorted(path.parent.name for path in catalog.root.glob("hardware/*/hardware.yaml"))
     profiles = [catalog.hardware(name) for name in names]
     _print(("profile", "card", "scale", "systems"), [(p.hardware, p.card.title, p.scale, p.systems) for p in profiles])
+
+
+def _show_card(profile: HardwareFile) -> None:
+    """The variants by what they are proven with, then doubts and the rest of what the file says in words."""
+    columns = ("variant", "PCI or chip", "cores", "GB", "GB/s", "W")
+    rows = [
+        (
+            v.title,
+            v.chip or ", ".join(v.pci_device_ids),
+            *("" if n is None else f"{n:,g}" for n in (v.cores, v.memory_gb, v.bandwidth_gb_s, v.power_limit_w)),
+        )
+        for v in profile.card.variants
+    ]
+    if rows:
+        _print(columns, rows)
+    doubts = [f"  {v.title}: {name}: {why}" for v in profile.card.variants for name, why in v.unverified.items()]
+    if doubts:
+        click.echo("\n".join(["unverified:", *doubts]))
+    for exclusion in profile.exclusions:
+        click.echo(f"left out: {exclusion.systems}: {exclusion.reason}")
+    click.echo(profile.note.strip() or profile.card.title)
 
 
 @command.command()
