@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import site
 import subprocess
@@ -140,6 +141,36 @@ def _shown(attacks: tuple, seen: Any, result: Any) -> list[sandbox_attacks.Findi
     for finding in findings:
         seen(finding)
     return findings
+
+
+@pytest.mark.usefixtures("box")
+def test_programs_run_only_after_a_proof_that_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox_attacks.prove(tmp_path)
+    proof = json.loads((tmp_path / "sandbox.json").read_text())
+    assert proof["attacks"] >= 20
+    assert proof["sandbox"] == sandbox.platform()
+
+    def never(*_: Any) -> list[sandbox_attacks.Finding]:
+        raise AssertionError("proven already")
+
+    monkeypatch.setattr(sandbox_attacks, "run_attacks", never)
+    sandbox_attacks.prove(tmp_path)
+    (tmp_path / "sandbox.json").write_text(json.dumps({**proof, "key": "another machine"}))
+    with pytest.raises(AssertionError, match="proven already"):
+        sandbox_attacks.prove(tmp_path)
+
+
+@pytest.mark.usefixtures("box")
+@pytest.mark.parametrize("results", [("broke",), ("unclear", "unclear"), ("unclear", "broke")])
+def test_where_an_attack_is_not_held_nothing_is_graded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results: tuple[Any, ...]
+) -> None:
+    said = iter(results)
+    found = lambda attacks: [sandbox_attacks.Finding(BY_NAME["mount"], next(said), "")] if attacks else []  # noqa: E731
+    monkeypatch.setattr(sandbox_attacks, "run_attacks", found)
+    with pytest.raises(EnvironmentFault, match="must not run here: mount was not held"):
+        sandbox_attacks.prove(tmp_path)
+    assert not (tmp_path / "sandbox.json").exists()
 
 
 def test_without_bubblewrap_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

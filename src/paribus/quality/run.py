@@ -15,7 +15,7 @@ from paribus.catalog import Catalog, PlannedMeasure, QualityTask
 from paribus.catalog.simulator import lacks_simulator, simulator_url
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
 from paribus.machine.files import write_json
-from paribus.quality import dialogue, sandbox, tau2
+from paribus.quality import dialogue, sandbox_attacks, tau2
 from paribus.quality.asking import (
     Answerer,
     Asking,
@@ -240,7 +240,7 @@ def score_start(folder: Path, catalog: Catalog, progress: Progress = _quiet) -> 
         task, catalog.root, header.limit, header.items_hash
     )
     if task.sandbox:
-        sandbox.require()
+        sandbox_attacks.prove(catalog.root / "build")
     evaluation = Evaluation(
         task, items, header.repeats, header.cap, header.limit, header.scale, header.model, None, header.thinking
     )

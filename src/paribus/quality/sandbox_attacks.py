@@ -11,17 +11,26 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import psutil
 
+from paribus.conditions import EnvironmentFault, hash12, sha256_file
+from paribus.machine.files import write_json
 from paribus.quality import cgroup, sandbox
 from paribus.quality.sandbox_programs import ATTACKS, Attack
 
 LIMITS = sandbox.Limits(time_s=4.0, memory=512 << 20, processes=32, files=32 << 20, output=1 << 20)
+
+SLOW = ("stop-the-runner", "cpu-loop", "sleep", "huge-errors", "fork-bomb")
+"""Attacks that take their whole time limit: `paribus sandbox test` runs them, the proof before grading doesn't."""
+
+PROOF = "sandbox.json"
+"""What was proven of this machine's sandbox, in the build folder."""
 
 Result = Literal["held", "broke", "unclear"]
 
@@ -53,6 +62,39 @@ def run_attacks(
             if seen is not None:
                 seen(finding)
     return findings
+
+
+def prove(folder: Path) -> None:
+    """Attack the sandbox before a model's programs run in it: once on this machine, kept in `folder/sandbox.json`.
+
+    Raises `EnvironmentFault` where there is no sandbox, or where one of the attacks isn't held.
+    """
+    sandbox.require()
+    path, key = folder / PROOF, _proof_key()
+    with suppress(OSError, ValueError, AttributeError):
+        if json.loads(path.read_bytes()).get("key") == key:
+            return
+    quick = [attack for attack in ATTACKS if attack.name not in SLOW]
+    findings = run_attacks(quick)
+    # One that did not get as far as trying (a busy machine) gets another chance.
+    again = run_attacks([f.attack for f in findings if f.result == "unclear"])
+    bad = [f.attack.name for f in (*findings, *again) if f.result == "broke"]
+    bad += [f.attack.name for f in again if f.result == "unclear"]
+    if bad:
+        raise EnvironmentFault(
+            f"model code must not run here: {', '.join(bad)} was not held (`paribus sandbox test` says more)"
+        )
+    proof = {"key": key, "sandbox": sandbox.platform(), "attacks": len(findings), "limits": proven(findings)}
+    write_json(path, {**proof, "proven_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")})
+
+
+def _proof_key() -> str:
+    """Changes with the sandbox, the user, the kernel, and the code that makes and attacks the sandbox."""
+    code = [
+        Path(__file__).with_name(f"{name}.py") for name in ("sandbox", "sandbox_inner", "sandbox_programs", "cgroup")
+    ]
+    sources = {path.name: sha256_file(path) for path in (*code, Path(__file__))}
+    return hash12({"sandbox": sandbox.platform(), "kernel": os.uname().release, "code": sources})
 
 
 @contextmanager
