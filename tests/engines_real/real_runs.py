@@ -94,12 +94,12 @@ class Repository:
         marker = {"schema": 1, "weights": name, "path": files.name, "bytes": total_bytes(files)}
         place.with_name(f"{name}.json").write_text(json.dumps(marker))
 
-    def plan(self, system: str, scenarios: tuple[str, ...], slots: int) -> Plan:
+    def plan(self, system: str, scenarios: tuple[str, ...], slots: int, sampling: str = "served") -> Plan:
         """A plan of one job that measures one system in some scenarios, at the tiny scale."""
         catalog = self.catalog
         found = catalog.system(system)
         engine = found.name.engine
-        config = configure(catalog, catalog.hardware("cpu"), Overrides(scale="tiny", systems=system))
+        config = configure(catalog, catalog.hardware("cpu"), Overrides(scale="tiny", systems=system, sampling=sampling))
         launch = {**found.launch_on("cpu"), "slots": slots}
         build = engine_build_id(self.root, engine)
         measures = [
@@ -124,9 +124,10 @@ class Repository:
         scenarios: tuple[str, ...] = ("c1-short",),
         slots: int = 4,
         extra: Callable[[Session], Any] | None = None,
+        sampling: str = "served",
     ) -> Measured:
         """Run the job as `paribus speed --job` does; `extra` is called with the running server at the end."""
-        plan, catalog, done = self.plan(system, scenarios, slots), self.catalog, Measured()
+        plan, catalog, done = self.plan(system, scenarios, slots, sampling), self.catalog, Measured()
 
         def one(session: Session, planned: Any, folder: Path) -> StartRecord:
             record = measure_speed_start(session, planned, catalog, folder)
@@ -199,7 +200,8 @@ def record(session: Session, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     body = {
         "model": session.endpoint.model, "messages": [{"role": "user", "content": PROMPTS[0]}], "max_tokens": 40,
-        "stream": True, "stream_options": {"include_usage": True}, **session.sampling(),
+        "stream": True, "stream_options": {"include_usage": True},
+        **({"temperature": 0} if session.system.decoder.speculates else session.sampling()),
     }  # fmt: skip
     stream = ask(f"{session.base}/v1/chat/completions", body, timeout_s=120).decode()
     (folder / "stream.txt").write_text(stream)

@@ -124,7 +124,12 @@ def measured(repository: Repository, smol: Path, decoder: str, tmp_path: Path, a
         drafter = repository.catalog.system(f"smollm2-wide--bf16--vllm-cpu--{decoder}").drafter
         repository.weights(places.drafter_name(drafter), smol)
     return repository.measure(
-        f"smollm2-wide--bf16--vllm-cpu--{decoder}", ("c1-short", "c16-short"), slots=16, extra=extra
+        f"smollm2-wide--bf16--vllm-cpu--{decoder}",
+        ("c1-short", "c16-short"),
+        slots=16,
+        extra=extra,
+        # Above temperature 0 this build's speculation changes the answers (docs/engines-on-a-cpu.md).
+        sampling="served" if decoder == "plain" else "greedy",
     )
 
 
@@ -196,8 +201,7 @@ def test_speculation_is_counted_by_position_and_pieces_carry_several_tokens(repo
     start = done.starts["c16-short"]
     counted = start.manifest["counters"]
     assert counted["accepted_tokens"] == sum(value for name, value in counted.items() if name.startswith("accepted_at"))
-    assert start.manifest["observed"]["sampling_accepted"] == ["temperature", "top_p"]
-    assert "sampling_left_out" in start.flags
+    assert start.manifest["observed"]["sampling_accepted"] == ["temperature"]
     if decoder.startswith("draft"):
         assert counted["accepted_tokens"] / counted["draft_tokens"] > 0.8, "it drafts for itself"
 
