@@ -343,6 +343,7 @@ def test_the_duel_gives_both_sides_and_who_wins_or_no_clear_difference(demo):
 def test_quality_says_with_which_decoder_and_how_many_requests_it_was_measured(demo):
     page = demo.page("quality.html")
     assert "plain decoding, with 16 requests at once" in page.text
+    assert "within 192 tokens: the cap cut 25%" in page.text
     assert "stand-in of our own, not the public benchmark" in page.text
     assert "25%" in page.text
 

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from paribus.catalog import Catalog, HardwareFile, Scenario, Surroundings, Verdict
+from paribus.catalog import Catalog, HardwareFile, QualityTask, Scenario, Surroundings, Verdict
 from paribus.catalog.configuration import COMMITTED, NOT_COMMITTED
 from paribus.catalog.fit import VERDICTS
 from paribus.catalog.races import read_verdict
@@ -105,6 +105,12 @@ def _show_card(profile: HardwareFile) -> None:
 
 
 @command.command()
+def _repeats(task: QualityTask) -> str:
+    """Repeats of the standard budget, and of the full one where it asks more often."""
+    standard = task.repeats_of("standard")
+    return str(standard) if standard == task.repeats else f"{standard} (full: {task.repeats})"
+
+
 def scenarios() -> None:
     """Every speed scenario, quality task and scale."""
     catalog = _catalog()
@@ -112,7 +118,7 @@ def scenarios() -> None:
         (s.scenario, s.title, f"{s.requests} at once, cap {s.cap:,}" + _origin(catalog, s))
         for s in catalog.scenarios.values()
     ]
-    tasks = [(t.task, t.title, f"{t.data.count:,} items x {t.repeats}") for t in catalog.tasks.values()]
+    tasks = [(t.task, t.title, f"{t.data.count:,} items x {_repeats(t)}") for t in catalog.tasks.values()]
     scales = [
         (s.scale, "scale", f"{s.starts} starts, window {s.window_s:g} s" + (", preliminary" if s.preliminary else ""))
         for s in catalog.scales.values()
