@@ -240,3 +240,22 @@ def test_waiting_for_one_answer_holds_up_no_other() -> None:
     began = time.monotonic()
     play(Slow("Hello."), n=20)
     assert time.monotonic() - began < 20 * 0.3
+
+
+def test_closing_while_the_harness_keeps_its_connections_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[Any] = []
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: told.append(context))
+        limits = Limits(200, 10)
+        async with Proxy(talks(), Agent("Hello."), QuietUser(), form="native", limits=limits, at_once=1) as proxy:
+            _, kept = await asyncio.open_connection("127.0.0.1", proxy.port)
+            played = asyncio.ensure_future(proxy.played(never()))
+            await converse(proxy)
+            await played
+        await asyncio.sleep(0.05)
+        kept.close()
+
+    asyncio.run(run())
+    assert told == []
+    assert capsys.readouterr().err == ""

@@ -172,6 +172,8 @@ class Proxy:
                 await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass  # whoever sent that isn't the harness, or it is gone
+        except asyncio.CancelledError:
+            pass  # the proxy closes; asyncio would print a connection's cancelled task as an error
         finally:
             self._serving.discard(task)
             writer.close()
