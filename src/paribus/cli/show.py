@@ -104,13 +104,13 @@ def _show_card(profile: HardwareFile) -> None:
     click.echo(profile.note.strip() or profile.card.title)
 
 
-@command.command()
 def _repeats(task: QualityTask) -> str:
     """Repeats of the standard budget, and of the full one where it asks more often."""
     standard = task.repeats_of("standard")
     return str(standard) if standard == task.repeats else f"{standard} (full: {task.repeats})"
 
 
+@command.command()
 def scenarios() -> None:
     """Every speed scenario, quality task and scale."""
     catalog = _catalog()
