@@ -11,6 +11,7 @@
  *   lacks           name of a call that the card doesn't support (may be repeated)
  *   name            the card's name, blanks as underscores; device (PCI device id, as a decimal number);
  *   memory          bytes; cores; power_limit, power_default (mW); pcie, lanes, max_lanes
+ *   virtual         NVML's virtualization mode (0 none, 1 passed through, 2 a virtual card)
  *   offset          graphics clock offset (MHz); persistence 0 or 1; major, minor: compute capability
  *   computing       number of processes that compute on the card; drawing: that draw (their ids start at 100000)
  *
@@ -187,6 +188,7 @@ NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, "pcie", 5)
 NUMBER(nvmlDeviceGetCurrPcieLinkWidth, "lanes", 16)
 NUMBER(nvmlDeviceGetMaxPcieLinkWidth, "max_lanes", 16)
 NUMBER(nvmlDeviceGetPersistenceMode, "persistence", 1)
+NUMBER(nvmlDeviceGetVirtualizationMode, "virtual", 0)
 
 int nvmlDeviceGetGpcClkVfOffset(struct card *card, int *mhz) {
     ASK(card);

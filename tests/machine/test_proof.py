@@ -104,6 +104,15 @@ def test_a_card_cut_into_slices_is_refused(cards, monkeypatch):
     assert states(cards.prove("h100"), "lacks") != []
 
 
+def test_a_virtual_card_is_refused_and_one_passed_through_is_not(cards):
+    cards.say("0 virtual 2")
+    [text] = states(cards.prove("h100"), "lacks")
+    assert "a virtual card: others share" in text
+    cards.say("0 virtual 1")
+    assert states(cards.prove("h100"), "lacks") == []
+    assert cards.facts()["virtualization"] == "passed through whole"
+
+
 def test_more_cards_than_the_profile_uses_are_refused_with_the_way_out(cards, monkeypatch):
     cards.say("1 card 1")
     [text] = states(cards.prove("h100"), "lacks")
@@ -216,3 +225,11 @@ def test_a_proof_is_complete_only_with_an_identity():
     for machine in ({"card": "a CPU, 2 cores"}, {"card": "H100", "card_count": 1}):
         assert prove("h100", card_of("h100"), machine).refusal is not None
     assert json.dumps(prove("cpu", card_of("cpu"), {"card": "a CPU, 2 cores"}).observed) == "{}"
+
+
+def test_cores_are_those_of_the_sms():
+    """NVML tells cores and the rule names SMs: 64 cores an SM on an A100, 128 on the others."""
+    for profile, index in NAMED:
+        variant = card_of(profile).variants[index]
+        if variant.sm_count is not None and variant.cores is not None:
+            assert variant.cores == variant.sm_count * (64 if profile == "a100" else 128), variant.title

@@ -107,6 +107,7 @@ CONDITIONS = _table(
     Condition("compute_capability", "observed", "shown", "", "compute capability"),
     Condition("ecc", "observed", "shown", "", "ECC"),
     Condition("mig", "observed", "shown", "", "MIG"),
+    Condition("virtualization", "observed", "shown", "", "virtualization"),
     Condition("persistence", "observed", "shown", "", "persistence mode"),
     Condition("engine_version", "observed", "subject", "engine", "engine version"),
     Condition("attention_backend", "observed", "subject", "engine", "attention backend"),

@@ -28,6 +28,8 @@ REASONS = {
     0x80: "hardware power brake",
 }
 _FIELD_POWER_INSTANT = 186
+VIRTUALIZATION = {1: "passed through whole", 2: "a virtual card", 3: "shared out as virtual cards", 4: "shared out"}
+"""NVML's modes; none is told for a card that isn't virtualized."""
 
 
 class Nvml:
@@ -91,6 +93,7 @@ class Nvml:
         pci = self._ask(lambda: n.nvmlDeviceGetPciInfo(handle).pciDeviceId)
         ecc = self._ask(lambda: n.nvmlDeviceGetEccMode(handle)[0])
         mig = self._ask(lambda: n.nvmlDeviceGetMigMode(handle)[0])
+        virtual = self._ask(lambda: n.nvmlDeviceGetVirtualizationMode(handle))
         persistence = self._ask(lambda: n.nvmlDeviceGetPersistenceMode(handle))
         capability = self._ask(lambda: n.nvmlDeviceGetCudaComputeCapability(handle))
         name = self._ask(lambda: n.nvmlDeviceGetName(seen))
@@ -104,6 +107,7 @@ class Nvml:
             "pcie": self._pcie(handle),
             "ecc": bool(ecc) if ecc is not None else None,
             "mig": bool(mig) if mig is not None else None,
+            "virtualization": VIRTUALIZATION.get(virtual) if virtual is not None else None,
             "persistence": bool(persistence) if persistence is not None else None,
             "compute_capability": f"{capability[0]}.{capability[1]}" if capability is not None else None,
             # CUDA cores, 64 or 128 an SM: NVML doesn't tell the number of SMs itself.

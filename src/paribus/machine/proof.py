@@ -14,12 +14,13 @@ from typing import Any, Literal
 from paribus.catalog import Card, Variant
 from paribus.conditions import EnvironmentFault
 from paribus.machine.facts import observe_machine
-from paribus.machine.nvml import open_nvml
+from paribus.machine.nvml import VIRTUALIZATION, open_nvml
 
 State = Literal["good", "note", "lacks"]
 MEMORY_LEAST, MEMORY_MOST = 0.95, 1.10
 """A data sheet's 80 GB are 2^30 bytes each, less what the driver keeps: 85.5 as 10^9. Shared memory likewise."""
-
+SHARED = frozenset({VIRTUALIZATION[mode] for mode in (2, 3, 4)})
+"""A card that is passed through to one machine is that machine's alone; these are not."""
 APPLE_SHARE = 0.75
 """macOS leaves about three quarters of a Mac's memory to its GPU (not verified)."""
 
@@ -174,6 +175,8 @@ def _state(machine: Mapping[str, Any], users: tuple[int, int]) -> list[Finding]:
         found.append(
             _refused("MIG is on: a slice shares power and clocks with the others; turn it off (nvidia-smi -mig 0)")
         )
+    if machine.get("virtualization") in SHARED:
+        found.append(_refused(f"it is {machine['virtualization']}: others share its power and clocks"))
     if users[0]:
         others = f"{users[0]} other process{'es are' if users[0] > 1 else ' is'}"
         found.append(_refused(f"{others} computing on it: wait until they have ended, or stop them"))
