@@ -183,6 +183,11 @@ def test_a_cpu_has_an_environment_and_so_a_build_of_its_own():
     assert "+cpu" not in locks["transformers"]
 
 
+def test_what_torch_compiled_is_read_from_the_log():
+    log = "serving at 127.0.0.1:8711\ncompiled 3 graphs\nhe said: compiled 4 graphs\ncompiled 1 graphs\n"
+    assert [each.what for each in engine("transformers").compilations(log)] == ["3 graphs", "1 graphs"]
+
+
 def observed(monkeypatch, system, props=PROPS):
     asked = []
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from real_runs import ROOT, SHARED, Repository, speed, within
 
-from paribus.conditions import EnvironmentFault, Manifest
+from paribus.conditions import EnvironmentFault
 from paribus.engines import Session, build_environment, environment_python
-from paribus.engines.fingerprinting import reference_file, reference_from
+from paribus.engines.fingerprint import Reading, Reference
+from paribus.engines.fingerprinting import reference_file, verify_sampler
 from paribus.engines.local import NoAnswer, ask_json
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(1200)]
@@ -124,13 +125,24 @@ def seeded(session: Session) -> list[str]:
     return texts
 
 
-def test_diffusion_gemma_writes_canvas_by_canvas(repository: Repository, python: Path, tmp_path: Path):
+def test_diffusion_gemma_writes_canvas_by_canvas_and_its_sampler_agrees_with_itself(
+    repository: Repository, python: Path, tmp_path: Path
+):
     system = put(repository, python, "canvases", DIFFUSION)
-    ask = asking(tmp_path)
-    done = repository.measure(f"{system}--card", ("c1-short",), extra=lambda session: (*ask(session), seeded(session)))
-    start, (asked, props, (one, again, other)) = done.starts["c1-short"], done.extra
+    catalog = repository.catalog
+
+    def extra(session: Session):
+        """Ask, then read the sampler again: now against the readings that this start was measured with."""
+        asked, props = asking(tmp_path)(session)
+        answers = seeded(session)
+        first = dict(session.observed)
+        reference(repository, f"{system}--card", first["sampler_readings"])
+        return asked, props, answers, first, verify_sampler(session, catalog)
+
+    done = repository.measure(f"{system}--card", ("c1-short",), extra=extra)
+    start, (asked, props, (one, same, other), first, again) = done.starts["c1-short"], done.extra
     agree(start, asked)
-    assert one == again != other
+    assert one == same != other
     observed = start.manifest["observed"]
     assert (props["architecture"], props["family"]) == ("DiffusionGemmaForBlockDiffusion", "diffusion-gemma")
     assert observed["effective_settings"]["confidence_threshold"] == 4.75
@@ -145,6 +157,36 @@ def test_diffusion_gemma_writes_canvas_by_canvas(repository: Repository, python:
     assert counters["forward_passes"] > steps > 0
     assert start.summary["acceptance"]["tokens_per_pass"] == pytest.approx(committed / counters["forward_passes"])
     assert 1 <= steps / 2 <= 12
+
+    assert first["sampler_fingerprint"] == "unverified"
+    assert "sampler_unverified" in start.flags
+    assert len({passes for _, passes, _ in first["sampler_readings"]}) > 1
+    assert again["sampler_fingerprint"].startswith("reference "), again["sampler_note"]
+    assert again["sampler_readings"] != first["sampler_readings"]
+
+    # The same weights with another threshold, held against these readings: another sampler.
+    reference(repository, f"{system}--careful", first["sampler_readings"])
+    careful = repository.measure(f"{system}--careful", ("c1-short",)).starts["c1-short"]
+    observed = careful.manifest["observed"]
+    assert observed["sampler_fingerprint"].startswith("not reference "), observed["sampler_note"]
+    assert "sampler_mismatch" in careful.flags
+    assert "sampler_unverified" not in careful.flags
+
+
+def reference(repository: Repository, system: str, readings: list) -> None:
+    """Put readings in place as the reference's of a system."""
+    found = repository.catalog.system(system)
+    made = Reference(
+        model=found.name.model,
+        precision=found.name.precision,
+        decoder=found.name.decoder,
+        lossy=dict(found.decoder.lossy),
+        engine_version="a test",
+        readings=[Reading(prompt=name, passes=passes, first=first) for name, passes, first in readings],
+    )
+    path = repository.root / "private" / reference_file(found)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(made.model_dump_json())
 
 
 def test_the_rules_of_masked_diffusion_hold(python: Path):
@@ -212,32 +254,3 @@ def test_token_by_token_and_with_drafts_that_change_nothing(repository: Reposito
     assert asked.grown["paribus_generated_tokens_total"] > 4 * asked.grown["paribus_forward_passes_total"]
     assert plain.extra[1] == drafting.extra[1]
     assert len(plain.extra[1]) > 10
-
-
-def test_a_sampler_agrees_with_itself_and_not_with_one_of_another_threshold(
-    repository: Repository, python: Path, tmp_path: Path
-):
-    system = put(repository, python, "canvases", DIFFUSION)
-    first = {
-        name: Manifest.model_validate(repository.measure(f"{system}--{name}").starts["c1-short"].manifest)
-        for name in ("card", "careful")
-    }
-    assert first["card"].observed["sampler_fingerprint"] == "unverified"
-    references = {name: reference_from(manifest) for name, manifest in first.items()}
-    # As if an engine had another threshold than it says: the readings of one sampler under the settings of the other.
-    swapped = references["careful"].model_copy(update={"decoder": "card", "lossy": references["card"].lossy})
-
-    for name, reference in (("itself", references["card"]), ("another", swapped)):
-        again = Repository.make(tmp_path / name)
-        put(again, python, "canvases", DIFFUSION)
-        path = again.root / "private" / reference_file(again.catalog.system(f"{system}--card"))
-        path.parent.mkdir(parents=True)
-        path.write_text(reference.model_dump_json())
-        start = again.measure(f"{system}--card").starts["c1-short"]
-        observed = start.manifest["observed"]
-        if name == "itself":
-            assert observed["sampler_fingerprint"] == f"reference {reference.id}", observed["sampler_note"]
-            assert not start.flags & {"sampler_mismatch", "sampler_unverified"}
-        else:
-            assert observed["sampler_fingerprint"].startswith(f"not reference {reference.id}"), observed["sampler_note"]
-            assert "sampler_mismatch" in start.flags

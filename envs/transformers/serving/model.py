@@ -34,6 +34,8 @@ class Model:
     device: str
     ends: frozenset[int]
     marks: tuple[int, int] | None
+    graphs: int = 0
+    """Graphs that torch has compiled so far, where it is to compile."""
     reading: threading.Lock = field(default_factory=threading.Lock)
     """Held while a prompt is tokenized: connections have threads of their own, and a tokenizer is for one."""
 
@@ -92,7 +94,18 @@ class Model:
             run.end()
         except Halt:
             pass
+        if self.settings.compile:
+            self._tell_compiled()
         return run
+
+    def _tell_compiled(self) -> None:
+        """A line in the log for what torch compiled during an answer: a measurement that sees one doesn't count."""
+        from torch._dynamo.utils import counters
+
+        graphs = int(counters["stats"]["unique_graphs"])
+        if graphs > self.graphs:
+            print(f"compiled {graphs - self.graphs} graphs", flush=True)
+            self.graphs = graphs
 
     def _decode(self, tokens: list[int]) -> str:
         return str(self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False))

@@ -58,6 +58,8 @@ class MaskedDiffusion:
             raise Unfit(f"remasking is one of {', '.join(_REMASKING)}, not {chosen['remasking']!r}")
         if min(chosen["block_length"], chosen["steps_per_block"]) < 1 or not 0 <= chosen["threshold"] <= 1:
             raise Unfit("block_length and steps_per_block are at least 1, a threshold lies between 0 and 1")
+        if chosen["threshold"] and chosen["remasking"] != "low_confidence":
+            raise Unfit("a threshold is a probability: it goes with the remasking low_confidence only")
         own = any(name.endswith("ForMaskedLM") for name in getattr(config, "architectures", None) or [])
         return cls(load_model(AutoModelForMaskedLM if own else AutoModel, settings.model, settings, device), chosen)
 

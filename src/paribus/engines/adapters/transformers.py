@@ -6,12 +6,13 @@ What the settings mean: `envs/transformers/README.md`. It answers one request at
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from paribus.catalog import System
 from paribus.conditions import UsageError
-from paribus.engines.base import Adapter, Launch, Running
+from paribus.engines.base import Adapter, Compilation, Launch, Running
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.machine.cpu import usable_cores
 
@@ -47,6 +48,9 @@ _SAMPLING = {
     "masked-diffusion": frozenset({"temperature", "seed"}),
 }
 """Sampling fields that a request may carry, by family. DiffusionGemma's temperature is a schedule of its own."""
+
+
+_COMPILED = re.compile(r"^compiled (\d+) graphs$", re.MULTILINE)
 
 
 class Transformers(Adapter):
@@ -101,6 +105,10 @@ class Transformers(Adapter):
     def environment(self, launch: Launch) -> dict[str, str]:  # noqa: ARG002 (the protocol's signature)
         """Nothing is drawn over the log, and a lack of memory isn't made worse by fragments."""
         return {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
+
+    def compilations(self, log_text: str) -> list[Compilation]:
+        """The server says after each answer how many graphs torch compiled for it."""
+        return [Compilation(f"{graphs} graphs") for graphs in _COMPILED.findall(log_text)]
 
     def observe(self, running: Running) -> dict[str, Any]:
         """Everything from `/props`, and the rendered prompt with the system's switch for thinking."""
