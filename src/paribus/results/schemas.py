@@ -22,6 +22,7 @@ from paribus.catalog import (
 )
 from paribus.catalog.claims import Claim
 from paribus.conditions import Manifest
+from paribus.engines.fingerprint import Reference
 from paribus.quality.lossless import LosslessVerdict
 from paribus.quality.summary import QualitySummary
 from paribus.results.run import RunManifest, RunSummary
@@ -37,6 +38,7 @@ SCHEMAS: dict[str, tuple[type[BaseModel], str]] = {
     "lossless": (LosslessVerdict, "lossless.json: the lossless gate of one decoder on one machine"),
     "race": (Verdict, "race.json: the verdict of a race between decoders"),
     "model": (ModelFile, "systems/<model>.yaml"),
+    "fingerprint": (Reference, "systems/fingerprints/<model>--<precision>--<decoder>.json: a sampler's reference"),
     "hardware": (HardwareFile, "hardware/<name>/hardware.yaml"),
     "scenario": (Scenario, "tasks/speed/<scenario>.yaml"),
     "scale": (Scale, "tasks/scales/<scale>.yaml"),
