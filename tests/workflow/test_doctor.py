@@ -9,11 +9,13 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from paribus.catalog import Card, Catalog, resolve
+from paribus.catalog import Catalog, resolve
+from paribus.catalog.fit import fit
+from paribus.catalog.hardware import FoundCard
 from paribus.cli import _needs
 from paribus.cli._planning import announcement
 from paribus.cli.doctor import examine, fitting_profiles, look_at, record
-from paribus.machine.proof import memory_to_plan_gb, prove
+from paribus.machine.proof import found_card, prove
 
 OURS = Path(__file__).resolve().parents[2]
 CPU = {"card": "a CPU", "cpu": "a CPU", "card_count": 1, "cpu_count": 2, "memory_gb": 16.0}
@@ -47,11 +49,26 @@ def test_a_plan_that_needs_more_memory_than_the_card_has_is_stopped_first(small,
 
 def test_a_plan_made_where_the_card_is_counts_with_that_variants_memory():
     card = Catalog(OURS).hardware("a100").card
-    assert memory_to_plan_gb(card, A100) == 40
-    assert memory_to_plan_gb(card, CPU) is None
-    assert memory_to_plan_gb(Card(kind="any", title="any"), A100) == 42.9
+    assert found_card(card, A100) == FoundCard(40)
+    assert found_card(card, CPU) is None
     chip = {"card": "Apple M3 Max", "chip": "Apple M3 Max", "gpu_cores": 40, "memory_gb": 128.0}
-    assert memory_to_plan_gb(Catalog(OURS).hardware("m3-max").card, chip) == 96
+    assert found_card(Catalog(OURS).hardware("m3-max").card, chip) == FoundCard(96)
+    whole = Catalog(OURS).hardware("a100")
+    assert whole.with_found(FoundCard(40)).card.memory_gb == 40
+    assert whole.with_found(None) == whole
+
+
+def test_any_card_is_planned_for_as_what_it_turned_out_to_be():
+    ours = Catalog(OURS)
+    profile = ours.hardware("any")
+    able = (s for s in ours.systems.values() if fit(s, profile).can_run)
+    system = next(s for s in able if s.use.needs.cards == ["apple"])
+    assert found_card(profile.card, A100 | {"compute_capability": "8.0"}) == FoundCard(42.9, "nvidia", 8.0)
+    assert found_card(profile.card, CPU) == FoundCard(16.0, "cpu")
+    chip = {"card": "Apple M9", "chip": "Apple M9", "memory_gb": 64.0}
+    assert found_card(profile.card, chip) == FoundCard(48, "apple")
+    assert "is nvidia" in fit(system, profile.with_found(found_card(profile.card, A100))).reason
+    assert fit(system, profile.with_found(FoundCard(1000, "apple"))).can_run
 
 
 def test_the_machine_is_described_and_the_profile_that_fits_is_named(plan_of):

@@ -78,8 +78,9 @@ def _refused(system: System, profile: HardwareFile) -> str | None:
 
 
 def _lacks(needs: Needs, card: Card) -> str | None:
-    if needs.cards and card.kind != "any" and card.kind not in needs.cards:
-        return f"it runs on {' or '.join(needs.cards)} and {card.title} is {card.kind}"
+    kind = card.found or card.kind
+    if needs.cards and kind != "any" and kind not in needs.cards:
+        return f"it runs on {' or '.join(needs.cards)} and {card.title} is {kind}"
     has = card.compute_capability
     if needs.compute_capability is not None and has is not None and has < needs.compute_capability:
         return f"it needs compute capability {needs.compute_capability:g} and {card.title} has {has:g}"

@@ -7,6 +7,7 @@ where no card is there to be asked.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -15,6 +16,19 @@ from paribus.catalog.models import SlugName, Spec
 
 PciId = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
 """PCI device and vendor: `2330:10de`."""
+
+
+FoundKind = Literal["cpu", "nvidia", "apple"]
+
+
+@dataclass(frozen=True)
+class FoundCard:
+    """What a plan needs to know of the card in this machine: GB that weights and cache may use; for `any`, its kind and
+    NVIDIA's compute capability."""
+
+    memory_gb: float | None
+    kind: FoundKind | None = None
+    compute_capability: float | None = None
 
 
 class Variant(Spec):
@@ -54,6 +68,8 @@ class Card(Spec):
     compute_capability: float | None = None
     """NVIDIA's, as in <https://developer.nvidia.com/cuda-gpus>: 10.0 and above multiply NVFP4, 8.9 and above FP8."""
     variants: list[Variant] = []
+    found: FoundKind | None = None
+    """What `any` turned out to be on this machine; no file says it."""
 
     @property
     def power_limit_w(self) -> float | None:
@@ -96,8 +112,10 @@ class HardwareFile(Spec):
     speeds: Speeds
     note: str = ""
 
-    def with_memory(self, memory_gb: float | None) -> HardwareFile:
-        """This profile for a machine whose card has so much memory; none: as the file has it."""
-        if memory_gb is None:
+    def with_found(self, found: FoundCard | None) -> HardwareFile:
+        """This profile for the card that was found; none: as the file has it."""
+        if found is None:
             return self
-        return self.model_copy(update={"card": self.card.model_copy(update={"memory_gb": memory_gb})})
+        told = {"memory_gb": found.memory_gb, "compute_capability": found.compute_capability, "found": found.kind}
+        update = {name: value for name, value in told.items() if value is not None}
+        return self.model_copy(update={"card": self.card.model_copy(update=update)})

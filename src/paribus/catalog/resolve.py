@@ -39,7 +39,7 @@ def resolve(
     catalog = open_catalog(root, given)
     profile = catalog.hardware(hardware)
     if around is not None:
-        profile = profile.with_memory(around.card_memory_gb)
+        profile = profile.with_found(around.card)
     config = configure(catalog, profile, given)
     scale = catalog.scale(config.scale)
     around = around or Surroundings.observe(catalog, "unlabelled")

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 
 from paribus.catalog.envs import environment_marker, items_marker, lock_hash, program_hash
+from paribus.catalog.hardware import FoundCard
 from paribus.catalog.load import Catalog
 from paribus.catalog.simulator import simulator_url
 from paribus.catalog.tasks import QualityTask
@@ -36,7 +37,7 @@ class Surroundings:
     """Facts from outside the catalog. `builds`: engine name (or `program:<name>`, `harness:<name>`) to build id.
 
     `data`: the folder of `PARIBUS_DATA`; `hub`: whether items may come from the hub; `memory_gb`: this machine's;
-    `card_memory_gb`: of the card that is in it, where that is the profile's;
+    `card`: the card that is in it, where that is the profile's;
     `part_of`: the part of a task that lies below `PARIBUS_DATA`, None where it is whole (reading items is not the
     catalog's business).
     """
@@ -47,7 +48,7 @@ class Surroundings:
     hub: bool = False
     sandbox: bool = False
     memory_gb: float | None = None
-    card_memory_gb: float | None = None
+    card: FoundCard | None = None
     part_of: Callable[[QualityTask], Part | None] = _whole
     user_simulator: str | None = None
     """Where a dialogue task's user simulator is served (`PARIBUS_USER_SIM_URL`)."""

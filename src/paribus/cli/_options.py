@@ -16,7 +16,7 @@ from paribus.cli._items import LocalItems
 from paribus.cli._launches import check_launches
 from paribus.conditions import UsageError
 from paribus.machine import machine_label, observe_machine
-from paribus.machine.proof import memory_to_plan_gb
+from paribus.machine.proof import found_card
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,4 +76,4 @@ def look_around(root: Path, catalog: Catalog, profile: str, items: LocalItems) -
     card = catalog.hardware(profile).card
     if card.kind in ("cpu", "hosted"):
         return around
-    return replace(around, card_memory_gb=memory_to_plan_gb(card, observe_machine()))
+    return replace(around, card=found_card(card, observe_machine()))

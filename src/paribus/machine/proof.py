@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from paribus.catalog import Card, Variant
+from paribus.catalog.hardware import FoundCard
 from paribus.conditions import EnvironmentFault
 from paribus.machine.facts import observe_machine
 from paribus.machine.nvml import VIRTUALIZATION, open_nvml
@@ -117,20 +118,30 @@ def card_memory_gb(card: Card, machine: Mapping[str, Any]) -> float | None:
     return float(told) if told is not None else None
 
 
-def memory_to_plan_gb(card: Card, machine: Mapping[str, Any]) -> float | None:
-    """Memory of a card that a plan for this machine counts with, GB; None where the profile's own figure stands.
-
-    That is so on a machine that isn't the profile's, where plans are made for the card that it names.
+def found_card(card: Card, machine: Mapping[str, Any]) -> FoundCard | None:
+    """The card that a plan for this machine counts with; None on a machine that isn't the profile's, where plans are
+    made for the card that it names.
     """
     if card.kind == "any":
-        return card_memory_gb(card, machine)
+        return _whatever(card, machine)
     variant = find_variant(card, machine)
     if variant is None:
         return None
+    told = card_memory_gb(card, machine)
     if card.kind == "apple":
-        told = card_memory_gb(card, machine)
-        return APPLE_SHARE * told if told is not None else None
-    return variant.memory_gb if variant.memory_gb is not None else card_memory_gb(card, machine)
+        return FoundCard(APPLE_SHARE * told if told is not None else None)
+    return FoundCard(variant.memory_gb if variant.memory_gb is not None else told)
+
+
+def _whatever(card: Card, machine: Mapping[str, Any]) -> FoundCard:
+    """What `any` turned out to be."""
+    memory = card_memory_gb(card, machine)
+    if machine.get("pci_device_id"):
+        capability = machine.get("compute_capability")
+        return FoundCard(memory, "nvidia", float(capability) if capability is not None else None)
+    if machine.get("chip"):
+        return FoundCard(APPLE_SHARE * memory if memory is not None else None, "apple")
+    return FoundCard(memory, "cpu")
 
 
 def _identity(
