@@ -238,6 +238,5 @@ def test_block_diffusion_runs_its_true_path(repository, diffusion, tmp_path):
     assert settings["entropy_bound"] == 0.2, "declared, and not the checkpoint's 0.1"
     assert observed["sampling_accepted"] == []
     assert "sampling_left_out" in start.flags
-    # Its sampler was read, and there is no reference of random weights to hold it against.
-    assert {steps for _, steps, _ in observed["sampler_readings"]} <= set(range(1, 7))
+    # There is no reference of random weights to hold its sampler against.
     assert observed["sampler_note"] == "no readings of the reference to compare"
