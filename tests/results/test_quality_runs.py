@@ -9,6 +9,7 @@ from synthetic_runs import BUILD, STACK, Clone, make_catalog
 from test_checking import edit, failures
 
 from paribus.catalog.declare import Place, declare_task
+from paribus.cli._items import LocalItems
 from paribus.conditions import CheckFailed, RunPath
 from paribus.engines.base import StartRecord
 from paribus.engines.starts import Measured, StartFolder, manifest_of
@@ -25,18 +26,26 @@ from paribus.results.seal import seal
 pytest.importorskip("lm_eval", reason="lm-eval is not installed (uv sync --extra quality)")
 
 
-def quality_run(clone: Clone, right: int, *, decoder: str = "plain", scored: bool = True) -> RunFolder:
-    """A run of the integer-maths stand-in whose first `right` answers are right."""
-    task = clone.catalog.task("smoke-aime")
-    config = clone.configuration("small", 1)
+def quality_run(
+    clone: Clone,
+    right: int,
+    *,
+    decoder: str = "plain",
+    scored: bool = True,
+    name: str = "smoke-aime",
+    scale: str = "small",
+) -> RunFolder:
+    """A run of the integer-maths stand-in (or another task of integers) whose first `right` answers are right."""
+    task = clone.catalog.task(name)
+    config = clone.configuration(scale, 1)
     system = clone.catalog.system(f"{STACK}--{decoder}")
-    planned = declare_task(clone.catalog, config, task).planned(
+    planned = declare_task(clone.catalog, config, task, LocalItems(clone.catalog).part_of(task)).planned(
         system, BUILD, system.use.launch, Place("cpu", "m-test", 1)
     )
     relative = f"{planned.run}/start-1"
     folder = StartFolder(clone.root, clone.root / "results" / relative, relative, "quality", 1)
     folder.prepare()
-    effort = task.effort(clone.catalog.scale("small"), system.model.quality_cap)
+    effort = task.effort(clone.catalog.scale(scale), system.model.quality_cap)
     items = load_items(task, clone.root, effort.items)
     ids = [item_id(task, item) for item in items.items]
     header = Header(
@@ -48,7 +57,7 @@ def quality_run(clone: Clone, right: int, *, decoder: str = "plain", scored: boo
         items=ids,
         repeats=planned.declared["repeats"],
         cap=planned.declared["cap"],
-        scale="small",
+        scale=scale,
         limit=effort.items,
         sampling={"temperature": 0.2},
         left_out=[],
@@ -60,7 +69,7 @@ def quality_run(clone: Clone, right: int, *, decoder: str = "plain", scored: boo
     with Journal(folder.path / "journal.jsonl", header) as journal:
         for place, item in enumerate(items.items):
             journal.append(_entry(task.task, ids[place], item["answer"] if place < right else 999))
-    seen = {"card": "Test CPU", "engine_version": "1.0"}
+    seen = {"card": "Test CPU", "engine_version": "1.0", "items_hash": items.hash}
     stamp = "2026-12-01T10:00:00Z"
     measured = Measured(planned, StartRecord(), seen, {}, stamp, stamp, 1.0, 2.0)
     folder.seal(manifest_of(folder, measured))

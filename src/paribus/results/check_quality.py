@@ -11,6 +11,7 @@ from typing import Any
 from paribus.catalog import Catalog
 from paribus.conditions import CheckFailed, ParibusError
 from paribus.engines.envs import environment_marker
+from paribus.quality.data import load_asked
 from paribus.quality.journal import Header, read_journal
 from paribus.quality.summary import QualitySummary
 from paribus.results.findings import Report
@@ -35,12 +36,12 @@ def check_quality(start: Start, where: str, catalog: Catalog, report: Report, *,
             report.say("scores", where, "not checked", "journal.jsonl is not here: the scores are taken as they are")
             return
         header, _ = read_journal(plain_file(start.folder, "journal.jsonl", JOURNAL_BYTES))
-        for fault in _strange(header, start.manifest.declared):
+        for fault in _strange(header, start.manifest.declared, start.manifest.observed):
             report.say("conditions", where, "fails", fault)
         if _needs_sandbox(stored.task, catalog) and not grade:
             report.say("scores", where, "not checked", "this task runs code: --grade runs it again in the sandbox")
             return
-        lacking = _lacks_harness(stored.task, catalog)
+        lacking = _lacks_harness(stored.task, catalog) or _lacks_items(header, catalog)
         if lacking is not None:
             report.say("scores", where, "not checked", lacking)
             return
@@ -68,6 +69,18 @@ def _again(start: Start, folder: Path, stored: QualitySummary, catalog: Catalog)
         yield read_rows(start.folder, "samples.parquet"), read_rows(folder, "samples.parquet")
 
 
+def _lacks_items(header: Header, catalog: Catalog) -> str | None:
+    """Why the items that were asked aren't here; None where they are, or should be as they are shipped."""
+    task = catalog.tasks.get(header.task)
+    if task is None or task.data.file is not None:
+        return None
+    try:
+        load_asked(task, catalog.root, header.limit, header.items_hash)
+    except ParibusError as error:
+        return f"the items that were asked are not here: {error}"
+    return None
+
+
 def _needs_sandbox(task: str, catalog: Catalog) -> bool:
     known = catalog.tasks.get(task)
     return known is not None and known.sandbox
@@ -82,8 +95,11 @@ def _lacks_harness(task: str, catalog: Catalog) -> str | None:
     return f"its dialogues are played again by its harness, which isn't built: run `paribus fetch env {name}`"
 
 
-def _strange(header: Header, declared: Mapping[str, Any]) -> Iterator[str]:
-    """Where the journal was made for something else than what is declared."""
+def _strange(header: Header, declared: Mapping[str, Any], observed: Mapping[str, Any]) -> Iterator[str]:
+    """Where the journal was made for something else than what is declared and observed."""
+    asked = observed.get("items_hash")
+    if asked is not None and asked != header.items_hash:
+        yield f"items_hash is observed {asked!r} and the journal was made for {header.items_hash!r}"
     names = {"task": header.task, "repeats": header.repeats, "cap": header.cap, "model": header.model}
     names |= {"scale": header.scale, "thinking": header.thinking}
     if header.harness is not None:

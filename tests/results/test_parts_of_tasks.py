@@ -1,0 +1,101 @@
+"""Runs of a part of a task: named after their items, held to that name, never beside the whole, never ranked."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from synthetic_runs import Clone, make_catalog
+from test_checking import failures
+from test_quality_runs import quality_run
+
+from paribus.conditions import RunPath
+from paribus.quality.data import items_hash
+from paribus.results.check import check
+from paribus.results.check_start import _names
+from paribus.results.data import RunData
+from paribus.results.gates import refusals
+from paribus.results.run import RunFolder, read_start
+from paribus.results.seal import seal
+
+ROWS = [{"id": f"q{n}", "year": 2024 + n % 2, "problem": f"How much is {n} + 1?", "answer": n + 1} for n in range(8)]
+
+
+def put(folder: Path, count: int) -> None:
+    (folder / "exam.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS[:count]))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(autouse=True)
+def own_data(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARIBUS_DATA", str(data))
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    root = tmp_path_factory.mktemp("parts")
+    made = Clone(root, make_catalog(root))
+    task = yaml.safe_load((root / "tasks/quality/smoke-aime.yaml").read_text())
+    own = {"local": ["exam.jsonl"], "id_field": "id", "fields": ["id", "problem", "answer"], "count": 8}
+    text = yaml.safe_dump({**task, "task": "exam", "title": "Exam", "stand_in": False, "data": own})
+    (root / "tasks/quality/exam.yaml").write_text(text)
+    return made
+
+
+@pytest.fixture(scope="module")
+def runs(clone: Clone, data: Path) -> dict[int, RunFolder]:
+    """Sealed runs by the number of items that lay below `PARIBUS_DATA`: the whole, and two parts."""
+    made = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PARIBUS_DATA", str(data))
+        for count in (8, 5, 4):
+            put(data, count)
+            made[count] = quality_run(clone, right=3, name="exam", scale="full")
+            seal(made[count], clone.catalog)
+    return made
+
+
+def test_a_part_is_named_after_its_items_and_holds(clone: Clone, runs: dict[int, RunFolder], data: Path) -> None:
+    task = clone.catalog.task("exam")
+    for count, run in runs.items():
+        name = "exam" if count == 8 else f"exam.partial-{items_hash(task, ROWS[:count])[:8]}"
+        assert run.path.measure == name
+        put(data, count)
+        assert failures(clone, run) == ""
+
+
+def test_only_the_whole_is_ranked_and_nothing_meets_a_part_of_other_items(runs: dict[int, RunFolder]) -> None:
+    whole, five, four = (RunData.read(runs[count]).summary for count in (8, 5, 4))
+    assert (whole.part, five.part, whole.ranked, five.ranked) == (False, True, True, False)
+    assert {flag.id for flag in five.flags} >= {"partial"}
+    for left, right in ((whole, five), (five, four)):
+        assert "items_hash" in [difference.name for difference in refusals(left, right)]
+    assert refusals(five, five) == []
+
+
+def test_a_part_can_not_be_passed_off_as_the_whole_or_as_another_part(runs: dict[int, RunFolder]) -> None:
+    run = runs[5]
+    declared = dict(read_start(run.folder / "start-1").manifest.declared)
+    path = run.path
+    assert _names(declared, path) == []
+    for measure in ("exam", "exam.partial-00000000", "exam.partial-", f"{path.measure}.small"):
+        other = RunPath(path.hardware, path.machine, path.system, measure, path.conditions, path.n)
+        if measure == "exam":
+            # The name of the whole fits what is declared; that it meets no whole is the declared hash's doing.
+            assert _names(declared, other) == []
+        else:
+            assert "and the path says" in _names(declared, other)[0]
+
+
+def test_where_the_items_are_not_the_scores_are_not_checked(
+    clone: Clone, runs: dict[int, RunFolder], data: Path
+) -> None:
+    put(data, 8)
+    report = check(clone.root, [str(runs[5].folder)])
+    assert not report.failed
+    said = [f.text for f in report.findings if f.subject == "scores" and f.verdict == "not checked"]
+    assert any("the items that were asked are not here" in text for text in said)
