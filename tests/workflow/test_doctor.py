@@ -63,11 +63,13 @@ def test_any_card_is_planned_for_as_what_it_turned_out_to_be():
     profile = ours.hardware("any")
     able = (s for s in ours.systems.values() if fit(s, profile).can_run)
     system = next(s for s in able if s.use.needs.cards == ["apple"])
-    assert found_card(profile.card, A100 | {"compute_capability": "8.0"}) == FoundCard(42.9, "nvidia", 8.0)
-    assert found_card(profile.card, CPU) == FoundCard(16.0, "cpu")
+    assert found_card(profile.card, A100 | {"compute_capability": "8.0"}) == FoundCard(
+        42.9, "nvidia", 8.0, A100["card"]
+    )
+    assert found_card(profile.card, CPU) == FoundCard(16.0, "cpu", title="a CPU")
     chip = {"card": "Apple M9", "chip": "Apple M9", "memory_gb": 64.0}
-    assert found_card(profile.card, chip) == FoundCard(48, "apple")
-    assert "is nvidia" in fit(system, profile.with_found(found_card(profile.card, A100))).reason
+    assert found_card(profile.card, chip) == FoundCard(48, "apple", title="Apple M9")
+    assert "NVIDIA A100-SXM4-40GB is nvidia" in fit(system, profile.with_found(found_card(profile.card, A100))).reason
     assert fit(system, profile.with_found(FoundCard(1000, "apple"))).can_run
 
 

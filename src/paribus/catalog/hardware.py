@@ -23,12 +23,13 @@ FoundKind = Literal["cpu", "nvidia", "apple"]
 
 @dataclass(frozen=True)
 class FoundCard:
-    """What a plan needs to know of the card in this machine: GB that weights and cache may use; for `any`, its kind and
-    NVIDIA's compute capability."""
+    """What a plan needs to know of the card in this machine: GB that weights and cache may use; for `any`, its name, its
+    kind and NVIDIA's compute capability."""
 
     memory_gb: float | None
     kind: FoundKind | None = None
     compute_capability: float | None = None
+    title: str | None = None
 
 
 class Variant(Spec):
@@ -116,6 +117,11 @@ class HardwareFile(Spec):
         """This profile for the card that was found; none: as the file has it."""
         if found is None:
             return self
-        told = {"memory_gb": found.memory_gb, "compute_capability": found.compute_capability, "found": found.kind}
+        told = {
+            "memory_gb": found.memory_gb,
+            "compute_capability": found.compute_capability,
+            "found": found.kind,
+            "title": found.title,
+        }
         update = {name: value for name, value in told.items() if value is not None}
         return self.model_copy(update={"card": self.card.model_copy(update=update)})

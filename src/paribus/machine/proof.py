@@ -135,13 +135,13 @@ def found_card(card: Card, machine: Mapping[str, Any]) -> FoundCard | None:
 
 def _whatever(card: Card, machine: Mapping[str, Any]) -> FoundCard:
     """What `any` turned out to be."""
-    memory = card_memory_gb(card, machine)
+    memory, title = card_memory_gb(card, machine), str(machine.get("card", card.title))
     if machine.get("pci_device_id"):
         capability = machine.get("compute_capability")
-        return FoundCard(memory, "nvidia", float(capability) if capability is not None else None)
+        return FoundCard(memory, "nvidia", float(capability) if capability is not None else None, title)
     if machine.get("chip"):
-        return FoundCard(APPLE_SHARE * memory if memory is not None else None, "apple")
-    return FoundCard(memory, "cpu")
+        return FoundCard(APPLE_SHARE * memory if memory is not None else None, "apple", title=title)
+    return FoundCard(memory, "cpu", title=title)
 
 
 def _identity(
