@@ -23,8 +23,8 @@ FoundKind = Literal["cpu", "nvidia", "apple"]
 
 @dataclass(frozen=True)
 class FoundCard:
-    """What a plan needs to know of the card in this machine: GB that weights and cache may use; for `any`, its name, its
-    kind and NVIDIA's compute capability."""
+    """What a plan needs to know of the card in this machine: GB that weights and cache may use; for `any` also its
+    name, its kind and NVIDIA's compute capability."""
 
     memory_gb: float | None
     kind: FoundKind | None = None
