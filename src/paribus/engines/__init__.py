@@ -1,6 +1,16 @@
 """Engines: adapters of serving programs, their locked environments and weights, sessions and jobs."""
 
-from paribus.engines.base import COUNTERS, GAUGES, Adapter, Compilation, Engine, Launch, Running, StartRecord
+from paribus.engines.base import (
+    COUNTERS,
+    GAUGES,
+    Adapter,
+    Compilation,
+    Engine,
+    Launch,
+    Running,
+    StartRecord,
+    refuse_unknown,
+)
 from paribus.engines.envs import (
     build_environment,
     engine_build_id,
@@ -42,6 +52,7 @@ __all__ = [
     "lock_file",
     "open_session",
     "planned_launch",
+    "refuse_unknown",
     "run_job",
     "way_of",
     "weights_marker",

@@ -5,12 +5,13 @@ One file an engine. `paribus.engines.registry` finds every module of this packag
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from paribus.catalog import Scalar, System
+from paribus.conditions import UsageError
 from paribus.engines.counters import named
 from paribus.machine.ports import LOCALHOST
 
@@ -151,6 +152,14 @@ class Engine(Protocol):
 
     def compilations(self, log_text: str) -> list[Compilation]:
         """What a part of the log says was compiled or captured. In the measured part it invalidates the start."""
+
+
+def refuse_unknown(who: str, given: Iterable[str], known: Iterable[str], what: str) -> None:
+    """Raise `UsageError` for names that aren't known: `<who> knows no <what> <names>; known: ...`."""
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        listed = ", ".join(sorted(known)) or "none at all"
+        raise UsageError(f"{who} knows no {what} {', '.join(unknown)}; known: {listed}")
 
 
 class Adapter:

@@ -18,7 +18,7 @@ from typing import Any
 
 from paribus.catalog import Scalar, System
 from paribus.conditions import UsageError
-from paribus.engines.base import COUNTERS, Adapter, Launch, Running
+from paribus.engines.base import COUNTERS, Adapter, Launch, Running, refuse_unknown
 from paribus.engines.local import ask_header, ask_json
 
 _VLM = frozenset({"prefill_step_size", "kv_bits", "kv_group_size", "kv_quant_scheme", "max_kv_size", "max_num_seqs"})
@@ -63,7 +63,7 @@ class MLX(Adapter):
         """`python -m mlx_vlm server` or `python -m mlx_lm server` with its flags."""
         if _server(launch.settings) == "mlx-lm":
             return self._lm(launch)
-        _refuse_unknown(launch.system, launch.settings, _VLM | _OURS, "launch setting of mlx-vlm")
+        refuse_unknown(f"{launch.system.name}: mlx", launch.settings, _VLM | _OURS, "launch setting of mlx-vlm")
         words = [str(launch.python), "-m", "mlx_vlm.server", "--model", launch.weights.name, "--host", launch.host]
         words += ["--port", str(launch.port), "--max-num-seqs", str(launch.settings.get("max_num_seqs", launch.slots))]
         words += ["--trust-remote-code"] if launch.system.use.trust_remote_code else []
@@ -72,8 +72,8 @@ class MLX(Adapter):
 
     def _lm(self, launch: Launch) -> list[str]:
         decoder, given = launch.system.decoder, launch.settings
-        _refuse_unknown(launch.system, given, _LM | _OURS, "launch setting of mlx-lm")
-        _refuse_unknown(launch.system, decoder.lossy, (), "lossy setting of mlx-lm")
+        refuse_unknown(f"{launch.system.name}: mlx", given, _LM | _OURS, "launch setting of mlx-lm")
+        refuse_unknown(f"{launch.system.name}: mlx", decoder.lossy, (), "lossy setting of mlx-lm")
         words = [str(launch.python), "-m", "mlx_lm", "server", "--model", launch.weights.name, "--host", launch.host]
         words += ["--port", str(launch.port)]
         words += ["--decode-concurrency", str(given.get("decode_concurrency", launch.slots))]
@@ -87,7 +87,9 @@ class MLX(Adapter):
                 f"{launch.system.name}: mlx-lm decodes plainly or with a draft model; the catalog says {decoder.method}"
                 + ("" if decoder.method != "draft" else " without a drafter")
             )
-        _refuse_unknown(launch.system, decoder.parameters, ("num_draft_tokens",), "parameter of mlx-lm's drafting")
+        refuse_unknown(
+            f"{launch.system.name}: mlx", decoder.parameters, ("num_draft_tokens",), "parameter of mlx-lm's drafting"
+        )
         words += ["--draft-model", str(launch.drafter)]
         return words + _flags(decoder.parameters, frozenset({"num_draft_tokens"}))
 
@@ -162,15 +164,15 @@ def _drafting(launch: Launch) -> list[str]:
     system, decoder = launch.system, launch.system.decoder
     if decoder.method == "block-diffusion":
         _denoising(system)
-        _refuse_unknown(system, decoder.parameters, (), "parameter of diffusion")
+        refuse_unknown(f"{system.name}: mlx", decoder.parameters, (), "parameter of diffusion")
         return []
-    _refuse_unknown(system, decoder.lossy, (), "lossy setting of mlx-vlm's speculation")
+    refuse_unknown(f"{system.name}: mlx", decoder.lossy, (), "lossy setting of mlx-vlm's speculation")
     if decoder.method == "plain":
-        _refuse_unknown(system, decoder.parameters, (), "parameter of plain decoding")
+        refuse_unknown(f"{system.name}: mlx", decoder.parameters, (), "parameter of plain decoding")
         return []
     if decoder.method not in _KINDS:
         raise UsageError(f"{system.name}: mlx-vlm drafts by {', '.join(_KINDS)}; the catalog says {decoder.method}")
-    _refuse_unknown(system, decoder.parameters, ("draft_block_size",), "parameter of mlx-vlm's drafting")
+    refuse_unknown(f"{system.name}: mlx", decoder.parameters, ("draft_block_size",), "parameter of mlx-vlm's drafting")
     # Qwen's checkpoints bring MTP weights of their own: the model is then its own drafter.
     drafter = str(launch.drafter) if launch.drafter else launch.weights.name
     if launch.drafter is None and decoder.method != "mtp":
@@ -182,7 +184,7 @@ def _drafting(launch: Launch) -> list[str]:
 def _denoising(system: System) -> dict[str, Any]:
     """Request fields of the denoising settings."""
     lossy = system.decoder.lossy
-    _refuse_unknown(system, lossy, tuple(_DENOISING), "lossy setting of mlx-vlm")
+    refuse_unknown(f"{system.name}: mlx", lossy, tuple(_DENOISING), "lossy setting of mlx-vlm")
     fields: dict[str, Any] = {_DENOISING[name]: value for name, value in lossy.items()}
     sampler = str(lossy.get("sampler", "")).replace("_", "-")
     if "threshold" not in lossy and sampler not in _SAMPLERS:
@@ -206,15 +208,6 @@ def _observe_lm(running: Running) -> dict[str, Any]:
     told = f"mlx-lm {version or 'not stated'}" + (f" (mlx {rest.split('-')[0]})" if rest else "")
     one = running.launch.drafter is not None
     return {"engine_version": told} | ({"admitted": 1} if one else {})
-
-
-def _refuse_unknown(
-    system: System, given: Mapping[str, Scalar], known: frozenset[str] | tuple[str, ...], what: str
-) -> None:
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        listed = ", ".join(sorted(known)) or "none at all"
-        raise UsageError(f"{system.name}: there is no {what} {', '.join(unknown)}; known: {listed}")
 
 
 ENGINE = MLX()

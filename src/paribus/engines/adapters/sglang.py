@@ -15,7 +15,7 @@ from typing import Any
 
 from paribus.catalog import Scalar, System
 from paribus.conditions import UsageError
-from paribus.engines.base import Adapter, Compilation, How, Launch, Running
+from paribus.engines.base import Adapter, Compilation, How, Launch, Running, refuse_unknown
 from paribus.engines.counters import SGLANG
 from paribus.engines.local import NoAnswer, ask_json
 
@@ -142,7 +142,7 @@ class SGLang(Adapter):
     def command(self, launch: Launch) -> list[str]:
         """`python -m sglang.launch_server` with its flags."""
         given = launch.settings
-        _refuse_unknown(launch.system, given, _SWITCHES | _VALUES | _OURS, "launch setting")
+        refuse_unknown(f"{launch.system.name}: sglang", given, _SWITCHES | _VALUES | _OURS, "launch setting")
         words = [str(launch.python), "-m", "sglang.launch_server", "--model-path", str(launch.weights)]
         words += ["--served-model-name", launch.system.name.model, "--host", launch.host, "--port", str(launch.port)]
         # What a request doesn't set is then the API's own default, not a value out of the weights' folder.
@@ -211,16 +211,16 @@ def _decoder(launch: Launch) -> list[str]:
     if decoder.method == "block-diffusion":
         return _diffusion(launch)
     if decoder.method == "plain":
-        _refuse_unknown(system, decoder.parameters, (), "parameter of plain decoding")
-        _refuse_unknown(system, decoder.lossy, (), "lossy setting of plain decoding")
+        refuse_unknown(f"{system.name}: sglang", decoder.parameters, (), "parameter of plain decoding")
+        refuse_unknown(f"{system.name}: sglang", decoder.lossy, (), "lossy setting of plain decoding")
         return []
     if decoder.method not in _ALGORITHMS:
         raise UsageError(f"{system.name}: the adapter of sglang knows no decoding method {decoder.method}")
     if decoder.acceptance == "synthetic":
         raise UsageError(f"{system.name}: sglang has no synthetic acceptance")
     algorithm, known = _ALGORITHMS[decoder.method]
-    _refuse_unknown(system, decoder.parameters, known, f"parameter of {decoder.method}")
-    _refuse_unknown(system, decoder.lossy, _LOSSY_ACCEPTANCE, f"lossy setting of {decoder.method}")
+    refuse_unknown(f"{system.name}: sglang", decoder.parameters, known, f"parameter of {decoder.method}")
+    refuse_unknown(f"{system.name}: sglang", decoder.lossy, _LOSSY_ACCEPTANCE, f"lossy setting of {decoder.method}")
     if decoder.method in _WITH_DRAFTER and launch.drafter is None:
         raise UsageError(f"{system.name}: {decoder.method} needs a drafter, and the file names none")
     words = ["--speculative-algorithm", algorithm]
@@ -254,23 +254,14 @@ def _denoising(system: System) -> dict[str, Any]:
     """The content of the file of denoising settings; {} where all are the algorithm's own."""
     decoder, algorithm = system.decoder, _algorithm(system)
     lossy = {name: value for name, value in decoder.lossy.items() if name != "algorithm"}
-    _refuse_unknown(system, lossy, _DENOISING[algorithm], f"lossy setting of {algorithm}")
-    _refuse_unknown(system, decoder.parameters, _DENOISING_SPEED, "parameter of diffusion")
+    refuse_unknown(f"{system.name}: sglang", lossy, _DENOISING[algorithm], f"lossy setting of {algorithm}")
+    refuse_unknown(f"{system.name}: sglang", decoder.parameters, _DENOISING_SPEED, "parameter of diffusion")
     config: dict[str, Any] = {n: v for n, v in decoder.parameters.items() if n != "dllm_fdfo"}
     for name, value in lossy.items():
         section = _RENOISE.get(name, ()) if algorithm == "Gemma4Renoise" else ()
         place = config.setdefault(section[0], {}) if section else config
         place[name] = value
     return config
-
-
-def _refuse_unknown(
-    system: System, given: Mapping[str, Scalar], known: frozenset[str] | tuple[str, ...], what: str
-) -> None:
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        listed = ", ".join(sorted(known)) or "none at all"
-        raise UsageError(f"{system.name}: sglang knows no {what} {', '.join(unknown)}; known: {listed}")
 
 
 def _context(running: Running) -> int | None:
