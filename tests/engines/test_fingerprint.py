@@ -109,8 +109,8 @@ def test_passes_are_what_the_counter_grew_by():
         answer,
         lambda: {"denoising_steps": next(grown)},
     )
-    assert found == [Reading(prompt="a", passes=12, first="Yes"), Reading(prompt="b", passes=8, first="Yes")]
-    assert asked == ["a", "b"]
+    assert found == [Reading(prompt="a", passes=6, first="Yes"), Reading(prompt="b", passes=4, first="Yes")]
+    assert asked == ["a", "a", "b", "b"]
 
 
 def test_an_engine_without_pass_counters_cannot_be_verified():
@@ -215,7 +215,7 @@ class Played:
     """A session whose engine counts nine steps a canvas, and publishes them late."""
 
     def __init__(self, system):
-        self.system, self.steps, self.late = system, 0, 0
+        self.system, self.steps, self.late, self.observed = system, 0, 0, {}
         self.engine = SimpleNamespace(name="transformers")
         self.endpoint = SimpleNamespace(base_url="http://127.0.0.1:1/v1", model="tiny", api="chat", extra_body={})
 
@@ -246,6 +246,14 @@ def test_counters_that_come_late_are_waited_for(monkeypatch, system):
     monkeypatch.setattr(fingerprinting, "ask_json", lambda *_, **__: {"choices": []})
     with pytest.raises(EnvironmentFault, match="fingerprint could not be taken"):
         fingerprinting.verify_sampler(session, Catalog(ROOT))
+
+
+def test_a_canvas_is_as_long_as_the_server_says(system):
+    assert fingerprinting.canvas_of(system, {}) == 32
+    assert fingerprinting.canvas_of(system, {"effective_settings": {"canvas_length": 64}}) == 64
+    assert fingerprinting.canvas_of(system, {"effective_settings": {"block_length": 16, "canvas_length": None}}) == 16
+    system.decoder.lossy.clear()
+    assert fingerprinting.canvas_of(system, {}) == 256
 
 
 def test_without_a_reference_only_the_reference_implementation_is_read(monkeypatch, system):

@@ -42,9 +42,9 @@ engines:
       {decoders}
 """
 
-CARD = "{max_denoising_steps: 12, stability_threshold: 0, confidence_threshold: 4.75}"
+CARD = "{max_denoising_steps: 12, stability_threshold: 0, confidence_threshold: 4.7}"
 """Canvases stop after about half of their steps, each after another number."""
-CAREFUL = "{max_denoising_steps: 12, stability_threshold: 0, confidence_threshold: 4.7}"
+CAREFUL = "{max_denoising_steps: 12, stability_threshold: 0, confidence_threshold: 4.6}"
 
 DIFFUSION = f"""
       card: {{method: block-diffusion, lossy: {CARD}}}
@@ -139,7 +139,7 @@ def test_diffusion_gemma_writes_canvas_by_canvas_and_its_sampler_agrees_with_its
     assert one == same != other
     observed = start.manifest["observed"]
     assert (props["architecture"], props["family"]) == ("DiffusionGemmaForBlockDiffusion", "diffusion-gemma")
-    assert observed["effective_settings"]["confidence_threshold"] == 4.75
+    assert observed["effective_settings"]["confidence_threshold"] == 4.7
     assert observed["sampling_accepted"] == []
     assert "sampling_left_out" in start.flags
     assert "research_implementation" not in observed

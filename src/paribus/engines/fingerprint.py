@@ -1,9 +1,9 @@
 """The sampler fingerprint of a diffusion model: does this engine denoise as the reference implementation does?
 
-64 fixed prompts, one canvas each (PROTOCOL section 3): the denoising passes that each canvas took, and its first
-standard token. Held against the reference's readings on the same prompts: mean passes more than 5% apart are another
-sampler, and with it another answer class. Canvases start from noise, so that the mean of 64 has an error of its own:
-apart counts only where the paired interval says that it is not chance. Pure: nothing here talks to a server.
+64 fixed prompts, the first canvas of each, twice (PROTOCOL section 3): the denoising passes that a canvas took, and
+its first standard token. Held against the reference's readings on the same prompts: mean passes more than 5% apart are
+another sampler, and with it another answer class. Canvases start from noise, so that their mean has an error of its
+own: apart counts only where the paired interval says that it is not chance. Pure: nothing here talks to a server.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from paribus.conditions import hash12
 from paribus.wire import standard_token_ends
 
 PROMPTS = 64
+CANVASES = 2
+"""Canvases of each prompt: one alone leaves a mean that chance moves by nearly 5%."""
+
 APART = 0.05
 """Means further apart than this share of the reference's are another sampler."""
 
@@ -31,7 +34,10 @@ NO_REFERENCE = "no readings of the reference to compare"
 
 
 class Reading(Spec):
-    """One prompt's canvas: the denoising passes it took, and the first standard token of its text (none: no text)."""
+    """One prompt: the denoising passes that its first canvas took, and the first standard token of its text.
+
+    `passes`: the mean of the times it was asked. `first`: of the first time; none: no text.
+    """
 
     prompt: str
     passes: float = Field(gt=0)
@@ -94,7 +100,9 @@ def fixed_prompts(prompts: Iterable[PromptLine]) -> list[PromptLine]:
 def read(
     prompts: Sequence[PromptLine], answer: Callable[[PromptLine], str], counters: Callable[[], Mapping[str, float]]
 ) -> list[Reading]:
-    """Readings, one prompt after the other. `answer`: the text of one canvas; `counters`: the engine's, settled.
+    """Readings, one prompt after the other, each `CANVASES` times.
+
+    `answer`: the text of one canvas; `counters`: the engine's, settled.
 
     Empty where the engine counts no denoising steps. Raises `ValueError` where an answer took none.
     """
@@ -103,11 +111,11 @@ def read(
     if before is None:
         return []
     for prompt in prompts:
-        text = answer(prompt)
+        texts = [answer(prompt) for _ in range(CANVASES)]
         after = counters().get("denoising_steps", before)
         if after <= before:
             raise ValueError(f"the engine counted no denoising step for the prompt {prompt.id}")
-        readings.append(Reading(prompt=prompt.id, passes=after - before, first=first_token(text)))
+        readings.append(Reading(prompt=prompt.id, passes=(after - before) / CANVASES, first=first_token(texts[0])))
         before = after
     return readings
 

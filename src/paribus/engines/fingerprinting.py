@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ REFERENCES = ("transformers", "transformers-cpu")
 """Engines whose denoising is the reference: Transformers' own loop, or ours where the model has none."""
 
 CANVAS = 256
-"""Tokens of a canvas where the catalog doesn't say."""
+"""Tokens of a canvas where neither the server nor the catalog says."""
 
 _SETTLE_S, _GIVE_UP_S = 0.02, 5.0
 
@@ -61,6 +62,12 @@ def reference_of(catalog: Catalog, system: System) -> Reference | None:
     return found
 
 
+def canvas_of(system: System, observed: Mapping[str, Any]) -> int:
+    """Tokens of a canvas or block: as the server tells it, else as the catalog does."""
+    told = {**system.decoder.lossy, **(observed.get("effective_settings") or {})}
+    return int(told.get("canvas_length") or told.get("block_length") or CANVAS)
+
+
 def verify_sampler(session: Session, catalog: Catalog) -> dict[str, Any]:
     """Take the fingerprint of a session's server and hold it against the reference's: conditions to observe.
 
@@ -75,7 +82,7 @@ def verify_sampler(session: Session, catalog: Catalog) -> dict[str, Any]:
             return verify([], None)
         return {"sampler_fingerprint": UNVERIFIED, "sampler_note": NO_REFERENCE}
     prompts = prompts_of(catalog)
-    canvas = int(system.decoder.lossy.get("canvas_length") or system.decoder.lossy.get("block_length") or CANVAS)
+    canvas = canvas_of(system, session.observed)
     try:
         readings = read(prompts, lambda prompt: _canvas(session, prompt, canvas), lambda: _settled(session))
     except (ValueError, NoAnswer) as error:
