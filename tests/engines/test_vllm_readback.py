@@ -120,6 +120,9 @@ def test_what_a_diffusion_server_on_a_card_says_of_itself(monkeypatch, tmp_path)
     assert found["settings"] == {
         "max_model_len": 262144,
         "max_num_seqs": 4,
+        "dtype": "bfloat16",
+        "kv_cache_dtype": "fp8",
+        "quantization": "modelopt_fp4",
         "canvas_length": 256,
         "max_denoising_steps": 48,  # the flag's, not the checkpoint's 30
         "t_min": 0.4,

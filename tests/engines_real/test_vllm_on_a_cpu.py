@@ -179,7 +179,7 @@ def test_plain_decoding_counts_as_vllm_and_its_own_load_generator_do(repository,
     assert peer["completed"] == 6 <= peer["vllm:request_success_total"] <= 7
     observed = done.starts["c1-short"].manifest["observed"]
     assert observed["engine_version"] == "vllm 0.32.0"
-    assert observed["context"] == 4096
+    assert observed["context_per_slot"] == 4096
     assert observed["model_runner"] == "V1"
     assert observed["kv_cache_tokens"] > 4096
     assert observed["rendered_prompt"].endswith("<|im_start|>assistant\n")

@@ -42,6 +42,10 @@ _QUIET = {
 }
 
 
+_IN_FORCE = {"engine_dtype": "dtype", "engine_kv_cache": "kv_cache_dtype", "engine_quantization": "quantization"}
+"""What the engine says when it starts, beside what was asked for: told where the catalog leaves it open."""
+
+
 class Vllm(Adapter):
     """The adapter; a build for another kind of machine is another engine with an environment of its own."""
 
@@ -92,6 +96,7 @@ class Vllm(Adapter):
         models = ask_json(f"{running.base}/v1/models")
         given, found = log.arguments_of(running.log), log.findings(running.log)
         settings = {"max_model_len": int(models["data"][0]["max_model_len"])}
+        settings |= {ours: found[theirs] for theirs, ours in _IN_FORCE.items() if theirs in found}
         settings |= {name: given[name] for name in running.launch.settings if name in given}
         settings |= _denoising(running, given)
         return {
