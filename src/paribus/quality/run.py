@@ -26,7 +26,7 @@ from paribus.quality.asking import (
     missing,
     side_by_side,
 )
-from paribus.quality.data import Item, Items, item_id, load_asked, load_planned
+from paribus.quality.data import Item, Items, item_id, load_planned
 from paribus.quality.dialogue import Dialogue
 from paribus.quality.journal import Entry, Header, Journal, Key, read_journal
 from paribus.quality.samples import Sample, accounts, write_samples
@@ -236,9 +236,7 @@ def score_start(folder: Path, catalog: Catalog, progress: Progress = _quiet) -> 
     """
     header, entries = read_journal(folder / JOURNAL)
     task = catalog.task(header.task)
-    items = tau2.items_asked(task, catalog.root, header) or load_asked(
-        task, catalog.root, header.limit, header.items_hash
-    )
+    items = tau2.items_asked(task, catalog.root, header)
     if task.sandbox:
         sandbox_attacks.prove(catalog.root / "build")
     evaluation = Evaluation(

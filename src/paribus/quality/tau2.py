@@ -27,7 +27,7 @@ from paribus.catalog.simulator import (
 )
 from paribus.conditions import CheckFailed, EnvironmentFault, Flag, UsageError, flag
 from paribus.quality.asking import Answerer, Asking, Question, ReplayAnswerer
-from paribus.quality.data import Item, Items, item_id
+from paribus.quality.data import Item, Items, item_id, load_asked
 from paribus.quality.dialogue import Dialogue
 from paribus.quality.journal import Entry, Header, Key, read_journal
 from paribus.quality.summary import QualitySummary, Score
@@ -236,11 +236,11 @@ def observed(evaluation: Evaluation) -> dict[str, Any]:
     return found | ({"left_out_domains": ", ".join(sorted(facts["excluded"]))} if facts["excluded"] else {})
 
 
-def items_asked(task: QualityTask, root: Path, header: Header) -> Items | None:
-    """The items of a run whose journal is scored; None for other tasks. Raises `UsageError` when they are others."""
+def items_asked(task: QualityTask, root: Path, header: Header) -> Items:
+    """The items that a journal answers, of whatever task. Raises `UsageError` when those at hand are others."""
     facts = header.harness
     if not is_real(task):
-        return None
+        return load_asked(task, root, header.limit, header.items_hash)
     if facts is None:
         raise CheckFailed(f"{task.task}: this journal was not made by its harness")
     items = without(task, root, facts["items"], facts["excluded"], header.limit)

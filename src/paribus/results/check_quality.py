@@ -11,9 +11,9 @@ from typing import Any
 from paribus.catalog import Catalog
 from paribus.conditions import CheckFailed, ParibusError
 from paribus.engines.envs import environment_marker
-from paribus.quality.data import load_asked
 from paribus.quality.journal import Header, read_journal
 from paribus.quality.summary import QualitySummary
+from paribus.quality.tau2 import items_asked
 from paribus.results.findings import Report
 from paribus.results.reading import JOURNAL_BYTES, plain_file, read_model, read_rows
 from paribus.results.run import Start
@@ -75,7 +75,7 @@ def _lacks_items(header: Header, catalog: Catalog) -> str | None:
     if task is None or task.data.file is not None:
         return None
     try:
-        load_asked(task, catalog.root, header.limit, header.items_hash)
+        items_asked(task, catalog.root, header)
     except ParibusError as error:
         return f"the items that were asked are not here: {error}"
     return None

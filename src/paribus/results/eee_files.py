@@ -13,9 +13,10 @@ from paribus.conditions import CheckFailed, ParibusError, UsageError
 from paribus.machine.files import write_atomic
 from paribus.quality import dialogue
 from paribus.quality.asking import Question, ReplayAnswerer
-from paribus.quality.data import Item, Items, item_id, load_asked
+from paribus.quality.data import Item, Items, item_id
 from paribus.quality.journal import Entry, Header, Key, read_journal
 from paribus.quality.samples import Sample, read_samples
+from paribus.quality.tau2 import items_asked
 from paribus.results.data import RunData
 from paribus.results.eee import Answered, Asked, Subject, aggregate, folder_of, instance, licensed, record_uuid
 from paribus.results.reading import JOURNAL_BYTES, plain_file
@@ -91,7 +92,7 @@ def _items(task: QualityTask, catalog: Catalog, header: Header | None) -> Items 
     if header is None:
         return None
     try:
-        return load_asked(task, catalog.root, header.limit, header.items_hash)
+        return items_asked(task, catalog.root, header)
     except ParibusError:
         return None
 
