@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import sys
 import tempfile
 import time
@@ -63,10 +64,14 @@ def main() -> None:
         _, entries = read_journal(Path(folder) / "journal.jsonl")
     assert len(entries) == asked
     assert not any(entry.error for entry in entries.values())
-    best = -(-asked // options.at_once) * options.seconds
+    rounds = -(-asked // options.at_once)
+    best = rounds * options.seconds
+    took = statistics.fmean((entry.e2e_ns or 0) / 1e9 for entry in entries.values())
+    late = rounds * (took - options.seconds)
     print(f"{asked} answers of {options.tokens} tokens, {options.at_once} at once, on {os.cpu_count()} cores")
     print(f"loading the harness {loading:.1f} s, once, before the server starts")
     print(f"generation {wall:.2f} s, at best {best:.2f} s: overhead {100 * (wall / best - 1):.2f}% (CPU {cpu:.2f} s)")
+    print(f"of which {late:.2f} s in answers that came later than scripted, {wall - best - late:.2f} s beside them")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -141,6 +143,30 @@ def test_what_is_in_the_journal_is_not_asked_again(scripted: Scripted, tmp_path:
     again = ask(scripted.endpoint("n4"), path, questions(5))
     assert again[:2] == first
     assert len(scripted.log()) == 5
+
+
+def test_every_answer_is_on_disk_before_it_is_handed_on_and_a_slow_disk_holds_up_nobody(
+    scripted: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "j.jsonl"
+    ask(scripted.endpoint("n4"), path, questions(1))
+    scripted.clear()
+    stuck, real, synced = threading.Event(), os.fsync, []
+
+    def slow(handle: int) -> None:
+        """The disk takes until a later request has left."""
+        synced.append(threading.get_ident())
+        if len(synced) == 1:
+            assert stuck.wait(60)
+        elif len(scripted.log()) >= 4:
+            stuck.set()
+        real(handle)
+
+    monkeypatch.setattr("paribus.quality.journal.os.fsync", slow)
+    entries = ask(scripted.endpoint("n4"), path, questions(9), concurrency=2)
+    assert len(synced) == 8
+    assert threading.get_ident() not in synced
+    assert read_journal(path)[1] == {entry.key: entry for entry in entries}
 
 
 def test_tokens_times_and_reasoning_are_kept(scripted: Scripted, tmp_path: Path) -> None:

@@ -98,7 +98,9 @@ class LiveAnswerer:
             return question.same(entry)
         async with self._slots:
             entry = await self._ask(question)
-        self._journal.append(entry)
+        self._journal.append(entry, sync=False)
+        # A disk may take tens of milliseconds: meanwhile the next request leaves, and other streams are read in time.
+        await asyncio.to_thread(self._journal.sync)
         self._answered()
         return entry
 

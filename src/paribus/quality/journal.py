@@ -154,19 +154,28 @@ class Journal:
                 self._write(header.model_dump())
                 sync_folder(path.parent)
 
-    def append(self, entry: Entry) -> None:
-        """Add one answer and make it durable. Raises `ValueError` for a key that is there already."""
+    def append(self, entry: Entry, *, sync: bool = True) -> None:
+        """Add one answer and make it durable. Raises `ValueError` for a key that is there already.
+
+        Without `sync` it is with the system only, and survives this process but not the machine, until `sync()`.
+        """
         if entry.key in self.entries:
             raise ValueError(f"the journal already has {entry.key}")
-        self._write(entry.model_dump())
+        self._write(entry.model_dump(), sync=sync)
         self.entries[entry.key] = entry
 
-    def _write(self, value: dict[str, Any]) -> None:
+    def sync(self) -> None:
+        """Make durable whatever was added so far. May run in another thread."""
+        with disk_faults(self.path):
+            os.fsync(self._file.fileno())
+
+    def _write(self, value: dict[str, Any], *, sync: bool = True) -> None:
         line = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
         with disk_faults(self.path):
             self._file.write(line.encode())
             self._file.flush()
-            os.fsync(self._file.fileno())
+        if sync:
+            self.sync()
 
     def __enter__(self) -> Journal:
         return self
