@@ -245,7 +245,7 @@ def test_counters_that_went_back_mean_a_restarted_server():
 def test_every_engine_is_found_and_whole():
     assert {"llamacpp", "endpoint"} <= engines().keys()
     assert all(isinstance(each, Engine) for each in engines().values())
-    with pytest.raises(UsageError, match="no adapter for the engine 'vllmm'; known: endpoint, llamacpp"):
+    with pytest.raises(UsageError, match="no adapter for the engine 'vllmm'; known: endpoint, hosted, llamacpp, mlx"):
         engine("vllmm")
 
 
