@@ -29,7 +29,7 @@ from paribus.engines.registry import engine
 ROOT = Path(__file__).parents[2]
 CATALOG = Catalog(ROOT)
 GOLDEN = Path(__file__).parent / "golden"
-PROFILES = sorted(path.parent.name for path in ROOT.glob("hardware/*/hardware.yaml"))
+PROFILES = {p.parent.name: CATALOG.hardware(p.parent.name) for p in sorted(ROOT.glob("hardware/*/hardware.yaml"))}
 
 
 @pytest.fixture(autouse=True)
@@ -83,8 +83,8 @@ def launches(model: ModelFile) -> Iterator[str]:
         usual, files = command(system, None)
         told = [f"{system.name}", f"  {shlex.join(usual)}"]
         told += [f"    {name}: {' '.join(text.split())}" for name, text in files.items()]
-        for card in PROFILES:
-            if fit(system, CATALOG.hardware(card)).can_run:
+        for card, profile in PROFILES.items():
+            if fit(system, profile).can_run:
                 here, there = flags(usual), flags(command(system, card)[0])
                 changed = [f"-{f}" for f in here if f not in there] + [f"+{f}" for f in there if f not in here]
                 told += [f"  on {card}: {'  '.join(changed)}"] if changed else []
