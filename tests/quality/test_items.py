@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from paribus.catalog import Catalog, QualityTask
 from paribus.conditions import EnvironmentFault, UsageError
-from paribus.quality.data import available, item_hash, items_hash, load_items, spread
+from paribus.quality.data import available, item_hash, items_hash, load_items, load_planned, spread
 from paribus.quality.known import read_known
 from paribus.quality.rows import read_rows
 
@@ -244,6 +244,19 @@ def test_a_limit_is_no_part_and_a_part_stays_one_under_a_limit(folder: Path, tmp
     write(folder / "a.jsonl", ROWS[:7])
     part = load_items(task_of(), tmp_path, 3)
     assert (part.part, part.whole) == (True, items_hash(task_of(), ROWS[:7]))
+
+
+def test_a_plan_for_the_whole_task_is_not_run_with_a_part(folder: Path, tmp_path: Path) -> None:
+    write(folder / "a.jsonl", ROWS)
+    assert load_planned(task_of(), tmp_path, 3, None).hash == load_items(task_of(), tmp_path, 3).hash
+    write(folder / "a.jsonl", ROWS[:7])
+    with pytest.raises(UsageError, match="the plan means the whole task, and only a part of its 12 items is here"):
+        load_planned(task_of(), tmp_path, 3, None)
+    part = items_hash(task_of(), ROWS[:7])
+    assert load_planned(task_of(), tmp_path, 3, part).whole == part
+    write(folder / "a.jsonl", ROWS[:6])
+    with pytest.raises(UsageError, match=f"not the items of the plan: expected hash {part}, found"):
+        load_planned(task_of(), tmp_path, 3, part)
 
 
 def test_the_local_aime_problems_are_a_part(catalog: Catalog, local_data: Path) -> None:

@@ -84,9 +84,15 @@ def load_items(task: QualityTask, root: Path, limit: int | None = None) -> Items
 
 
 def load_planned(task: QualityTask, root: Path, limit: int | None, expected: str | None) -> Items:
-    """`load_items` for a plan that may name the hash of all items. Raises `UsageError` where they are others."""
+    """`load_items` for a plan; without a hash in it the whole task is meant. Raises `UsageError` for other items."""
     if expected is None:
-        return load_items(task, root, limit)
+        items = load_items(task, root, limit)
+        if items.part:
+            raise UsageError(
+                f"{task.task}: the plan means the whole task, and only a part of its {task.data.count:,} items is "
+                f"here (hash {items.whole}): make the plan again, which names the part"
+            )
+        return items
     sources = list(_at_hand(task, root))
     for items in sources:
         if expected == items.whole:

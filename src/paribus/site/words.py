@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from paribus.results.rounding import decimals_for, fixed
+from paribus.results.rounding import decimals_for as decimals_for
+from paribus.results.rounding import fixed as fixed
 
 NOT_MEASURED = "not measured"
 NO_DIFFERENCE = "no clear difference"
