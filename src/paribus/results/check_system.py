@@ -37,7 +37,8 @@ def check_system(path: Path, catalog: Catalog, report: Report) -> None:
     found = [*_form(model, catalog), *_launches(model, catalog)]
     wrong += [f"{path}, line {places.line(loc)}: {text}" for loc, text in found]
     _say(report, path, wrong)
-    for loc, text in _doubts(model):
+    first = {text: loc for loc, text in reversed(list(_doubts(model)))}
+    for text, loc in reversed(first.items()):
         report.say("catalog", f"{path}, line {places.line(loc)}", "warning", text)
 
 
