@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from paribus.results.rounding import decimals_for as decimals_for
-from paribus.results.rounding import fixed as fixed
+from paribus.results import rounding
 
 NOT_MEASURED = "not measured"
 NO_DIFFERENCE = "no clear difference"
 NO_INTERVAL = "one start, no interval"
+
+decimals_for, fixed = rounding.decimals_for, rounding.fixed
 
 _UNITS = {"": "", "x": "times", "share": "%", "tok/s": "tokens/s", "points": "points", "tokens": "tokens"}
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
