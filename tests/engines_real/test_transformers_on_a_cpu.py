@@ -43,17 +43,13 @@ engines:
       {decoders}
 """
 
-CARD = "{max_denoising_steps: 12, stability_threshold: 0, confidence_threshold: 4.7}"
-"""Canvases stop after about half of their steps, each after another number."""
-CAREFUL = "{max_denoising_steps: 12, stability_threshold: 0, confidence_threshold: 4.6}"
-
-DIFFUSION = f"""
-      card: {{method: block-diffusion, lossy: {CARD}}}
-      careful: {{method: block-diffusion, lossy: {CAREFUL}}}
+DIFFUSION = """
+      card: {method: block-diffusion, lossy: {canvas_length: 32, max_denoising_steps: 4, entropy_bound: 0.2}}
 """.strip()
 MASKED = """
       steps-8: {method: block-diffusion, lossy: {block_length: 32, steps_per_block: 8}}
       threshold: {method: block-diffusion, lossy: {block_length: 16, steps_per_block: 16, threshold: 0.2}}
+      other: {method: block-diffusion, lossy: {block_length: 16, steps_per_block: 16, threshold: 0.6}}
 """.strip()
 CAUSAL = """
       plain: {method: plain}
@@ -127,27 +123,16 @@ def seeded(session: Session) -> list[str]:
     return texts
 
 
-def test_diffusion_gemma_writes_canvas_by_canvas_and_its_sampler_agrees_with_itself(
-    repository: Repository, python: Path, tmp_path: Path
-):
+def test_diffusion_gemma_writes_canvas_by_canvas(repository: Repository, python: Path, tmp_path: Path):
     system = put(repository, python, "canvases", DIFFUSION)
-    catalog = repository.catalog
-
-    def extra(session: Session):
-        """Ask, then read the sampler again: now against the readings that this start was measured with."""
-        asked, props = asking(tmp_path)(session)
-        answers = seeded(session)
-        first = dict(session.observed)
-        reference(repository, f"{system}--card", first["sampler_readings"])
-        return asked, props, answers, first, verify_sampler(session, catalog)
-
-    done = repository.measure(f"{system}--card", ("c1-short",), extra=extra)
-    start, (asked, props, (one, same, other), first, again) = done.starts["c1-short"], done.extra
+    ask = asking(tmp_path)
+    done = repository.measure(f"{system}--card", ("c1-short",), extra=lambda session: (*ask(session), seeded(session)))
+    start, (asked, props, (one, same, other)) = done.starts["c1-short"], done.extra
     agree(start, asked)
     assert one == same != other
     observed = start.manifest["observed"]
     assert (props["architecture"], props["family"]) == ("DiffusionGemmaForBlockDiffusion", "diffusion-gemma")
-    assert observed["effective_settings"]["confidence_threshold"] == 4.7
+    assert observed["effective_settings"]["entropy_bound"] == 0.2
     assert observed["sampling_accepted"] == []
     assert "sampling_left_out" in start.flags
     assert "research_implementation" not in observed
@@ -155,24 +140,11 @@ def test_diffusion_gemma_writes_canvas_by_canvas_and_its_sampler_agrees_with_its
     # A cap of 48 is a canvas of 32 tokens and a part of the next: at most two pieces, unless a sequence ended before.
     assert max(row["arrivals"] for row in asked.rows) == 2
     counters = start.manifest["counters"]
-    steps, committed = counters["denoising_steps"], counters["committed_tokens"]
-    assert counters["forward_passes"] > steps > 0
-    assert start.summary["acceptance"]["tokens_per_pass"] == pytest.approx(committed / counters["forward_passes"])
-    assert 1 <= steps / 2 <= 12
-
-    assert first["sampler_fingerprint"] == "unverified"
-    assert "sampler_unverified" in start.flags
-    assert len({passes for _, passes, _ in first["sampler_readings"]}) > 1
-    assert again["sampler_fingerprint"].startswith("reference "), again["sampler_note"]
-    assert again["sampler_readings"] != first["sampler_readings"]
-
-    # The same weights with another threshold, held against these readings: another sampler.
-    reference(repository, f"{system}--careful", first["sampler_readings"])
-    careful = repository.measure(f"{system}--careful", ("c1-short",)).starts["c1-short"]
-    observed = careful.manifest["observed"]
-    assert observed["sampler_fingerprint"].startswith("not reference "), observed["sampler_note"]
-    assert "sampler_mismatch" in careful.flags
-    assert "sampler_unverified" not in careful.flags
+    # Two answers of one canvas each: four denoising steps and one pass of the encoder a canvas.
+    assert (counters["denoising_steps"], counters["forward_passes"]) == (2 * 4, 2 * 5)
+    committed = counters["committed_tokens"]
+    assert start.summary["acceptance"]["tokens_per_pass"] == pytest.approx(committed / 10)
+    assert {passes for _, passes, _ in observed["sampler_readings"]} == {4.0}
 
 
 def reference(repository: Repository, system: str, readings: list) -> None:
@@ -212,14 +184,36 @@ def test_masked_diffusion_writes_block_by_block_and_is_a_research_implementation
     assert asked.grown["paribus_denoising_steps_total"] == 8 * asked.grown["paribus_canvases_total"]
 
 
-def test_a_threshold_lets_blocks_take_different_numbers_of_steps(repository: Repository, python: Path, tmp_path: Path):
+def test_a_sampler_agrees_with_itself_and_not_with_one_of_another_threshold(
+    repository: Repository, python: Path, tmp_path: Path
+):
     system = put(repository, python, "masked", MASKED)
-    done = repository.measure(f"{system}--threshold", ("c1-short",), extra=asking(tmp_path))
-    start, (asked, _) = done.starts["c1-short"], done.extra
+    catalog = repository.catalog
+
+    def extra(session: Session):
+        """Ask, then read the sampler again: now against the readings that this start was measured with."""
+        asked = asking(tmp_path)(session)[0]
+        first = dict(session.observed)
+        reference(repository, f"{system}--threshold", first["sampler_readings"])
+        return asked, first, verify_sampler(session, catalog)
+
+    done = repository.measure(f"{system}--threshold", ("c1-short",), extra=extra)
+    start, (asked, first, again) = done.starts["c1-short"], done.extra
     agree(start, asked)
-    readings = [passes for _, passes, _ in start.manifest["observed"]["sampler_readings"]]
-    assert len(set(readings)) > 1
-    assert all(1 <= passes <= 16 for passes in readings)
+    assert first["sampler_fingerprint"] == "unverified"
+    assert "sampler_unverified" in start.flags
+    passes = {passes for _, passes, _ in first["sampler_readings"]}
+    assert len(passes) > 1
+    assert all(1 <= each <= 16 for each in passes)
+    assert again["sampler_fingerprint"].startswith("reference "), again["sampler_note"]
+
+    # The same weights with another threshold, held against these readings: another sampler.
+    reference(repository, f"{system}--other", first["sampler_readings"])
+    other = repository.measure(f"{system}--other", ("c1-short",)).starts["c1-short"]
+    observed = other.manifest["observed"]
+    assert observed["sampler_fingerprint"].startswith("not reference "), observed["sampler_note"]
+    assert "sampler_mismatch" in other.flags
+    assert "sampler_unverified" not in other.flags
 
 
 def greedy(session: Session) -> str:
