@@ -17,6 +17,7 @@ from paribus.catalog import Catalog, Hosted, Plan, Surroundings, System, resolve
 from paribus.conditions import CheckFailed, EnvironmentFault, Manifest, RunPath, UsageError
 from paribus.engines import Launch, Running, check_launch, engine, open_session, planned_launch, run_job
 from paribus.engines.endpoints import endpoint_of
+from paribus.results.check import check
 from paribus.results.run import RunFolder
 from paribus.results.seal import seal
 from paribus.speed.run import measure_speed_start
@@ -74,6 +75,8 @@ def test_a_server_that_runs_already_is_measured_by_its_job_and_never_ranked(
     run = RunFolder(clone / plan.results, RunPath.parse(job.measures[0].run))
     summary = seal(run, catalog)
     assert (summary.origin, summary.ranked) == ("endpoint", False)
+    report = check(clone, [str(run.folder)], private=private)
+    assert [f for f in report.findings if f.verdict == "fails"] == []
 
 
 def test_a_full_scale_without_a_single_flag_would_not_be_ranked_either(clone, scripted, tmp_path, monkeypatch):
