@@ -95,6 +95,12 @@ def test_the_site_is_part_of_the_default_target_only_for_what_is_not_committed(f
     assert Workflow(small, plan_of(scale="demo"), plan_of, lambda *_: None).shown() == ["build/site/index.html"]
 
 
+def test_a_private_catalog_is_named_to_whatever_fetches(small, plan_of):
+    assert Workflow(small, plan_of(), plan_of, lambda *_: None).private == ""
+    plan = plan_of().model_copy(update={"catalog": "/my own/catalog"})
+    assert Workflow(small, plan, plan_of, lambda *_: None).private == " --catalog '/my own/catalog'"
+
+
 def test_one_workflow_a_clone(flow, small, plan_of):
     assert not is_running(small)
     flow.start()
