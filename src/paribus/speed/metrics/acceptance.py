@@ -19,7 +19,8 @@ def acceptance(counters: Mapping[str, float]) -> Acceptance | None:
     """From the engine's own counters, after minus before the measured part.
 
     `acceptance_length` = 1 + accepted / passes that drafted. `tokens_per_pass` = tokens / (tokens - accepted), over
-    all passes (at least those that drafted), those without a draft too; for diffusion committed tokens / forward passes, all counted.
+    all passes (at least those that drafted), those without a draft too; for diffusion committed tokens / forward
+    passes, all counted.
     1 <= tokens_per_pass <= acceptance_length <= draft + 1. Null where an engine doesn't count.
     """
     if not counters:
