@@ -17,6 +17,9 @@ CHARACTERS_A_TOKEN = 4
 RAW_BYTES_A_TOKEN = 12
 """Disk that one answered token takes as compressed raw stream and arrivals."""
 QUALITY_PROMPT_TOKENS = 400
+QUALITY_ANSWER_TOKENS = {True: 7_200, False: 1_500}
+"""Mean tokens of a quality task's answer, thinking or not: the longer of two means in one vendor's report (claims/c019);
+for answers without thinking a guess. A cap that allows less makes them shorter."""
 WARM_UP_CAP = 64
 SOAK = 1.5
 """A load at several requests takes longer than its window: the soak before it and the tail after it."""
@@ -41,7 +44,8 @@ class Estimator:
         """Tokens that one start of a measure generates."""
         cap = float(measure.declared["cap"]) * USED_OF_CAP
         if "task" in measure.declared:
-            return cap * self._items(measure) * int(measure.declared["repeats"])
+            answer = min(cap, QUALITY_ANSWER_TOKENS[bool(measure.declared["thinking"])])
+            return answer * self._items(measure) * int(measure.declared["repeats"])
         return cap * self._requests(measure)
 
     def _speed_seconds(self, measure: PlannedMeasure) -> float:
