@@ -167,7 +167,7 @@ def random_rows(source: PromptSource) -> list[Row]:
     Words with a blank before them, in ASCII letters: what they are joined to is read back as the very same tokens.
     """
     vocabulary = plain_words()
-    rows = []
+    rows: list[Row] = []
     for number in range(source.rows):
         chance = random.Random(f"{source.set} {source.seed} {number}")  # noqa: S311 (a load, not a secret)
         text = "".join(chance.choices(vocabulary, k=source.tokens or 0))
