@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from paribus.catalog import Catalog, Decoder, System
-from paribus.conditions import SystemName, UsageError
+from paribus.conditions import EnvironmentFault, SystemName, UsageError
 from paribus.engines import Running, check_launch, engine, planned_launch, way_of
 
 ROOT = Path(__file__).parents[2]
@@ -163,6 +163,22 @@ def test_mlx_vlm_is_read_back(monkeypatch):
         "context_per_slot": 262144,
         "settings": {"kv_bits": 8.0},
     }
+
+
+def test_a_server_that_passed_over_its_drafter_is_refused(monkeypatch):
+    """_initialize_model() in mlx_vlm/server/generation.py warns; `/v1/settings` still tells the kind asked for."""
+    pages = {"/health": {"effective_context_limit": 262144}, "/v1/settings": {"current": {"draft_kind": "mtp"}}}
+    monkeypatch.setattr("paribus.engines.adapters.mlx.ask_json", lambda url, *_, **__: pages[url[18:]])
+    monkeypatch.setattr("paribus.engines.adapters.mlx.ask_header", lambda *_: "mlx_vlm/0.7.10")
+    launch = launched(system_with(Decoder(method="mtp", drafter=DRAFTER)))
+    good = "Drafter ready; speculative decoding enabled."
+    assert MLX.observe(Running("http://127.0.0.1:1", good, launch))["speculation"] == "mtp"
+    bad = (
+        "Speculative drafter is incompatible with the target model; "
+        "falling back to autoregressive generation: hidden sizes differ"
+    )
+    with pytest.raises(EnvironmentFault, match="doesn't fit the model and decodes plainly"):
+        MLX.observe(Running("http://127.0.0.1:1", bad, launch))
 
 
 def test_mlx_lm_is_read_back(monkeypatch):

@@ -6,6 +6,8 @@ real hardware. Traps that are handled here:
 - Both load another model when a request names one: the name must be the one the server was started with.
 - mlx-vlm takes denoising settings by request, and its own sampler is not the checkpoint's (`confidence-threshold` where
   DiffusionGemma's is `entropy-bound`; no temperature means the most likely token): the file must name the sampler.
+- mlx-vlm decodes plainly, with a line in its log, where the drafter doesn't fit the model, and still tells the kind of
+  drafter that it was asked for.
 - mlx-vlm answers diffusion requests one after the other; mlx-lm does so with a draft model, and with a seed.
 """
 
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.catalog import Scalar, System
-from paribus.conditions import UsageError
+from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import COUNTERS, Adapter, Launch, Running, refuse_unknown
 from paribus.engines.local import ask_header, ask_json
 
@@ -41,6 +43,8 @@ _DENOISING = {
 _SAMPLERS = ("entropy-bound", "confidence-threshold")
 _KINDS = {"mtp": "mtp", "dflash": "dflash", "eagle3": "eagle3"}
 """Decoding methods and mlx-vlm's kinds of drafter."""
+_WITHOUT_DRAFTER = "falling back to autoregressive generation"
+"""In the log of a server that passed over its drafter (`mlx_vlm/server/generation.py`)."""
 _COUNTED = {
     "generated_tokens_total": "generated_tokens",
     "prompt_tokens_total": "prompt_tokens",
@@ -130,9 +134,17 @@ class MLX(Adapter):
         return {}
 
     def observe(self, running: Running) -> dict[str, Any]:
-        """Version, context and settings; one request at once where the server can do no more."""
+        """Version, context and settings; one request at once where the server can do no more.
+
+        Raises `EnvironmentFault` where it drafts nothing because the drafter doesn't fit.
+        """
         if _server(running.launch.settings) == "mlx-lm":
             return _observe_lm(running)
+        if _WITHOUT_DRAFTER in running.log:
+            raise EnvironmentFault(
+                f"{running.launch.system.name}: mlx-vlm found that the drafter doesn't fit the model and decodes "
+                "plainly: correct the drafter in the system's file; the server's log says why"
+            )
         health = ask_json(f"{running.base}/health")
         current = ask_json(f"{running.base}/v1/settings")["current"]
         version = (ask_header(f"{running.base}/health", "Server") or "").removeprefix("mlx_vlm/")
