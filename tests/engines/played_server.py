@@ -1,11 +1,13 @@
 """Plays llama.cpp's launcher for tests: same argument, same pages. How it behaves is written in the weights file.
 
-well; dies (while loading); mute (never ready); empty (answers nothing); port (can't bind); crashes (on its second
-question); leaves-a-daemon; compiles (on every question); odd (pages that make no sense).
+well; dies (while loading); mute (never ready); empty (answers nothing); port (can't bind); full (no disk space); told
+(ended by somebody); crashes (on its second question); leaves-a-daemon; compiles (on every question); odd (pages that
+make no sense).
 """
 
 import json
 import os
+import signal
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -67,6 +69,12 @@ print(f"loading {wanted['model']}, listening for 203.0.113.7", flush=True)
 if behaviour == "dies":
     print("error: the model is not a model", flush=True)
     sys.exit(3)
+if behaviour == "full":
+    print("OSError: [Errno 28] No space left on device", flush=True)
+    sys.exit(1)
+if behaviour == "told":
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(600)
 if behaviour == "port":
     print("couldn't bind HTTP server socket", flush=True)
     sys.exit(1)

@@ -10,7 +10,7 @@ import click
 from paribus.catalog import Catalog, Plan, Race, Verdict
 from paribus.catalog.races import read_verdict
 from paribus.cli._planning import read_plan
-from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError, inside
+from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError, decoder_method, inside
 from paribus.machine import write_atomic
 from paribus.speed.race import Entry, decide, read_part
 
@@ -25,7 +25,7 @@ def command(verdict: str | None, plan_file: Path) -> None:
 
     VERDICT is the path of the race.json, as the plan names it (the part below the results folder is enough). Without
     it, the plan's races are shown. The fastest candidate with speculation wins; one with an invalid flag is left out,
-    with the reason; every candidate stays in the file.
+    with the reason, and so is one whose server did not start; every candidate stays in the file.
 
     \b
     Examples:
@@ -87,12 +87,20 @@ def sentence(verdict: Verdict) -> str:
     lines = [f"{verdict.stack}, {verdict.scenario}: {verdict.winner} wins by {verdict.metric} ({verdict.unit})"]
     if verdict.plain_is_faster:
         lines[0] += "; plain decoding is faster"
+    elif _none_speculates(verdict):
+        lines[0] += "; no candidate that speculates could be used"
     for one in sorted(verdict.candidates, key=lambda c: -(c.value or 0)):
         span = f" [{one.low:.1f} to {one.high:.1f}]" if one.low is not None and one.high is not None else ""
         value = f"{one.value:.1f}{span}" if one.value is not None else "no value"
         lines.append(f"  {one.decoder}: {value}" + (f"; left out: {one.left_out}" if one.left_out else ""))
     lines += [f"  {name}: not tried, {reason}" for name, reason in verdict.not_tried.items()]
     return "\n".join(lines)
+
+
+def _none_speculates(verdict: Verdict) -> bool:
+    """Whether plain decoding won because every candidate beside it was left out."""
+    others = [one for one in verdict.candidates if one.decoder != verdict.winner]
+    return decoder_method(verdict.winner) == "plain" and bool(others) and all(one.left_out for one in others)
 
 
 def _show(plan: Plan, root: Path) -> None:

@@ -95,6 +95,12 @@ FLAGS = _table(
         "more than 2% of the answers are loops (warning on cpu)",
         "Answers that loop: {detail}.",
     ),
+    FlagKind(
+        "not_started",
+        "invalid",
+        "a race's candidate whose engine ended while loading or never answered: nothing was asked of it",
+        "Its server did not start: {detail}.",
+    ),
     FlagKind("failures", "invalid", "more than 1% of the requests failed", "Requests failed: {detail}."),
     FlagKind(
         "capped",

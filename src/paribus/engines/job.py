@@ -13,7 +13,8 @@ from paribus.catalog.configuration import catalog_of
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import StartRecord
 from paribus.engines.logs import kept_log
-from paribus.engines.opening import open_session
+from paribus.engines.not_started import Death, EngineDied, WriteNotStarted, is_result, keep_not_started, told
+from paribus.engines.opening import engine_log, open_session
 from paribus.engines.session import Session
 from paribus.engines.starts import Measured, StartFolder, manifest_of, now
 from paribus.machine import Telemetry, card_lock, disk_faults, watch_parent, write_atomic
@@ -28,38 +29,58 @@ LOCK_WAIT_S = 20.0
 
 
 def run_job(
-    root: Path, plan: Plan, job_id: str, measure_one: Measure, *, catalog: Catalog | None = None, tell: bool = True
+    root: Path,
+    plan: Plan,
+    job_id: str,
+    measure_one: Measure,
+    *,
+    catalog: Catalog | None = None,
+    tell: bool = True,
+    write_not_started: WriteNotStarted | None = None,
 ) -> None:
     """Run one job of the plan: measure what isn't done, each into its start's folder, the lead's last.
 
     A measure whose manifest exists is not repeated. A speed measure that was interrupted starts anew, a quality
     measure continues its journal. Nothing is left running or half-written, whatever ends the job: an error, Ctrl-C
     (exit 130), SIGTERM or the end of its workflow (143), a kill.
+
+    `write_not_started`: how a start without requests is written; with it, a race's candidate whose engine doesn't start
+    is kept as a result (see `not_started`). Without it, and for all other jobs, that is an error.
     """
     job = find_job(plan, job_id)
-    told = _say if tell else _silent
+    say = _say if tell else _silent
     todo = undone(root, plan, job)
     if not todo:
-        told(f"{job.job}: already done")
+        say(f"{job.job}: already done")
         return
-    cards = card_names(plan, catalog or catalog_of(root, plan))
+    catalog = catalog or catalog_of(root, plan)
+    cards = card_names(plan, catalog)
     with watch_parent(), ExitStack() as stack:
         locks = [stack.enter_context(card_lock(c, timeout_s=LOCK_WAIT_S, purpose=f"job {job.job}")) for c in cards]
-        card = (catalog or catalog_of(root, plan)).hardware(plan.hardware).card
+        card = catalog.hardware(plan.hardware).card
         proof = require_card(plan.hardware, card)
         # Somebody else's server runs on a machine that this one's telemetry says nothing of.
         telemetry = None if card.kind == "hosted" else stack.enter_context(Telemetry())
         keep = tuple(lock.handle for lock in locks)
-        session = stack.enter_context(open_session(root, job, catalog or catalog_of(root, plan), keep=keep))
+        began, began_ns, log = now(), time.monotonic_ns(), engine_log(root, job)
+        try:
+            session = stack.enter_context(open_session(root, job, catalog, log=log, keep=keep))
+        except EngineDied as error:
+            if write_not_started is None or not is_result(root, plan, job, catalog.system(job.system)):
+                raise
+            death = Death(error, log, began, (time.monotonic_ns() - began_ns) / 1e9, proof.observed)
+            keep_not_started(todo, death, write_not_started)
+            say(told(plan, job, error))
+            return
         session.observed |= proof.observed
         if telemetry is not None:
             telemetry.wait_ready()
         session.telemetry = telemetry
         started = session.timings["engine_start"]
-        told(f"{job.job}: {session.system.name} is ready after {started:.1f} s")
+        say(f"{job.job}: {session.system.name} is ready after {started:.1f} s")
         for folder, planned in todo:
             _measure(session, folder, planned, measure_one, started)
-            told(f"{job.job}: measured {planned.measure}")
+            say(f"{job.job}: measured {planned.measure}")
             started = 0.0  # the server started once: its seconds belong to the first measure
 
 

@@ -25,6 +25,18 @@ def log_end(log: Path, lines: int = 12) -> str:
     return "the end of its log:\n" + "\n".join(f"  | {line}" for line in kept) if kept else "its log is empty"
 
 
+def last_words(log: Path, most: int = 200) -> str:
+    """What an engine said in the end, on one line, scrubbed: its first error and its last line."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "its log can't be read"
+    said = [" ".join(line.split()) for line in scrub(text).splitlines() if line.strip()]
+    first = next((line for line in said if _ERROR.search(line)), None)
+    words = dict.fromkeys(line[:most] for line in (first, *said[-1:]) if line)
+    return " ... ".join(words) or "its log is empty"
+
+
 def kept_log(log: Path, root: Path) -> str:
     """What is kept of an engine's log: its beginning (the loading) and its end, whole lines, scrubbed."""
     try:

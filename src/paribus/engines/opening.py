@@ -52,6 +52,11 @@ def way_of(system: System, adapter: Engine) -> How:
     return how
 
 
+def engine_log(root: Path, job: Job) -> Path:
+    """Where the output of a job's engine goes."""
+    return root / "build" / "logs" / f"{job.job}.engine.log"
+
+
 @contextmanager
 def open_session(
     root: Path, job: Job, catalog: Catalog, *, log: Path | None = None, keep: tuple[int, ...] = ()
@@ -59,14 +64,14 @@ def open_session(
     """Start the job's engine and wait until it answers a real request; stop the whole process tree at the end.
 
     `log` is where the engine's output goes (`build/logs/<job>.engine.log`); `keep` are descriptors that stay open
-    until the engine is gone, however this process ends. Raises `EnvironmentFault` with the end of the engine's log
-    when it dies while loading, and for missing weights, a missing environment, image or program, a missing address or
-    key, or a port in use.
+    until the engine is gone, however this process ends. Raises `EngineDied` with the end of the engine's log when it
+    dies while loading or never answers, and `EnvironmentFault` for missing weights, a missing environment, image or
+    program, a missing address or key, or a port in use.
     """
     system = catalog.system(job.system)
     adapter = find_engine(system.name.engine, catalog.extra)
     how = way_of(system, adapter)
-    output = log or root / "build" / "logs" / f"{job.job}.engine.log"
+    output = log or engine_log(root, job)
     settings, variables = split_launch(job.launch)
     launch = Launch(
         root=root,

@@ -15,7 +15,8 @@ from paribus.engines.base import Engine, Launch
 from paribus.engines.containers import Container
 from paribus.engines.launching import Prepared
 from paribus.engines.local import NoAnswer, ask, ask_json
-from paribus.engines.logs import log_end
+from paribus.engines.logs import last_words, log_end
+from paribus.engines.not_started import EngineDied
 from paribus.machine import ProcessTree, choose_port, clean_environment, disk_faults
 from paribus.machine.ports import LOCALHOST
 from paribus.machine.ports import VARIABLE as PORT_VARIABLE
@@ -26,6 +27,9 @@ LOADING_S = 1800.0
 
 _TRIES = 3
 _BIND = re.compile(r"(?i)couldn't bind|address already in use|errno 98|EADDRINUSE")
+_DISK_FULL = re.compile(r"(?i)no space left on device|disk quota exceeded|errno 28\b")
+_TOLD_TO_END = (1, 2, 3, 15)
+"""Signals by which somebody ends a program: hang-up, interrupt, quit, terminate."""
 
 MEASURING_IS_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
@@ -48,7 +52,10 @@ class _PortTaken(Exception):
 def start_server(
     engine: Engine, prepared: Prepared, log: Path, keep: tuple[int, ...], loading_s: float = LOADING_S
 ) -> Iterator[Starting]:
-    """Start the engine on a free port and wait for its first real answer; stop everything at the end."""
+    """Start the engine on a free port and wait for its first real answer; stop everything at the end.
+
+    `EngineDied` when the engine itself is the reason that there is no server.
+    """
     for attempt in range(1, _TRIES + 1):
         port = choose_port()
         launched = replace(prepared.launch, port=port)
@@ -64,6 +71,9 @@ def start_server(
                     f"the port {port} was taken while {engine.name} started: stop what listens there or set "
                     f"{PORT_VARIABLE} to a free one"
                 ) from None
+            except EngineDied as error:
+                error.versions, error.observed = prepared.versions, prepared.observed
+                raise
             yield Starting(_base(launched), port, tree, time.monotonic() - began)
             return
         finally:
@@ -100,13 +110,13 @@ def _wait_ready(engine: Engine, launch: Launch, tree: ProcessTree, log: Path, lo
             break
         time.sleep(0.1)
     else:
-        raise EnvironmentFault(f"{name} is not ready after {loading_s:.0f} s; {log_end(log)}")
+        raise _failed(f"{name} is not ready after {loading_s:.0f} s", log)
     try:
         real_answer(Endpoint(f"{base}/v1", engine.request_model(launch)), max(30.0, until - time.monotonic()))
     except NoAnswer as error:
         if tree.wait(1.0):
             raise _died(name, tree, log) from error
-        raise EnvironmentFault(f"{name} started but doesn't answer ({error}); {log_end(log)}") from error
+        raise _failed(f"{name} started but doesn't answer ({error})", log) from error
 
 
 def _loaded(engine: Engine, base: str) -> bool:
@@ -144,4 +154,11 @@ def _died(name: str, tree: ProcessTree, log: Path) -> Exception:
     code = tree.exit_code or 0
     how = f"signal {code - 128}" if code > 128 else f"exit code {code}"
     hint = "; the system may have run out of memory" if code == 137 else ""
-    return EnvironmentFault(f"{name} died while loading ({how}{hint}); {log_end(log)}")
+    said = f"{name} died while loading ({how}{hint})"
+    if code - 128 in _TOLD_TO_END or _DISK_FULL.search(text):
+        return EnvironmentFault(f"{said}; {log_end(log)}")
+    return _failed(said, log)
+
+
+def _failed(said: str, log: Path) -> EngineDied:
+    return EngineDied(f"{said}; {log_end(log)}", f"{said}: {last_words(log)}")

@@ -12,6 +12,7 @@ from typing import Any
 from paribus.catalog import Catalog, Scale, Scenario, SetPrompt, System
 from paribus.conditions import UsageError
 from paribus.machine import load_of, read_telemetry
+from paribus.results.check_not_started import check_not_started, said_not_to_start
 from paribus.results.check_start import system_of
 from paribus.results.data import lite_rows
 from paribus.results.findings import Report
@@ -40,6 +41,9 @@ def check_speed(start: Start, where: str, catalog: Catalog, report: Report) -> N
     with report.looking("requests", where):
         rows = lite_rows(start.folder)
         summary = read_model(start.folder, "summary.json", SpeedSummary)
+        if said_not_to_start(start):
+            check_not_started(start, where, catalog, report, rows=rows, summary=summary)
+            return
         check = _SpeedCheck(start, where, catalog, report, rows, summary)
         check.order()
         check.numbers()

@@ -62,6 +62,8 @@ class Facts:
     throttled_severity: Severity = "invalid"
     energy_disagrees: str = ""
     power_limited: str = ""
+    not_started: str = ""
+    """Why the engine of a race's candidate didn't start; empty where it did."""
     also: Sequence[Flag] = field(default_factory=tuple)
     """Flags found elsewhere."""
 
@@ -194,6 +196,11 @@ def admits_fewer(admitted: int | None, asked: int) -> bool:
     return admitted is not None and asked >= 2 and admitted < asked - 1
 
 
+def not_started(facts: Facts) -> Flag | None:
+    """There was no server to ask."""
+    return flag("not_started", facts.not_started.rstrip(".")) if facts.not_started else None
+
+
 def not_stationary(facts: Facts) -> Flag | None:
     """Two successive warm-up blocks never came within 2%."""
     return flag("not_stationary", facts.warm_up) if facts.warm_up else None
@@ -317,6 +324,7 @@ ROW_RULES: tuple[Rule, ...] = (failures, degenerate, capped, usage_missing, cach
 """Rules on rows alone: judged again over all starts of a run."""
 
 START_RULES: tuple[Rule, ...] = (
+    not_started,
     usage_mismatch,
     counters_disagree,
     cached_answers,

@@ -263,6 +263,21 @@ def nothing_answered(rows: Iterable[Row]) -> str:
     return f"no request was answered ({', '.join(errors) or 'none was sent'}); the raw answers are in requests.parquet"
 
 
+def write_not_started(planned: PlannedMeasure, catalog: Catalog, folder: Path, reason: str) -> None:
+    """The files of a start whose server didn't start: no requests, and a summary that says why."""
+    declared = planned.declared
+    around = around_not_started(catalog.scenario(planned.id), catalog.scale(str(declared["scale"])), reason)
+    with Spool() as spool:
+        finish(folder, spool, (), around, needs_answers=False)
+
+
+def around_not_started(scenario: Scenario, scale: Scale, reason: str) -> Around:
+    """All there is to see around the requests of a start whose server didn't start."""
+    preliminary = scale.scale if scale.preliminary else None
+    facts = Facts(rows=(), preliminary_scale=preliminary, not_started=reason)
+    return Around(concurrency=scenario.requests, facts=facts)
+
+
 def observed(rows: Iterable[Row], summary: SpeedSummary, load: Load) -> dict[str, Any]:
     """Observed conditions of the start that the requests tell."""
     counted = [row for row in rows if row.counted]

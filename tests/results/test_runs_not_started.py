@@ -1,0 +1,151 @@
+"""A race's candidate whose server didn't start: sealed, checked, and built as what it is, its race decided."""
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+from synthetic_runs import BUILD, STACK, Clone
+
+from paribus.catalog import Race, Verdict
+from paribus.catalog.declare import Place, declare_scenario
+from paribus.cli.tune import sentence
+from paribus.conditions import CheckFailed, RunPath
+from paribus.engines.base import StartRecord
+from paribus.engines.starts import Measured, StartFolder, manifest_of
+from paribus.results.build import DATABASE, build
+from paribus.results.check import check
+from paribus.results.check_race import decide_again
+from paribus.results.run import RunFolder
+from paribus.results.seal import seal
+from paribus.speed.run import write_not_started
+
+FAST, OTHER = "ngram-simple-n4-m4", "ngram-map-k-n4-m4"
+REASON = "llamacpp died while loading (exit code 3): error: no such drafter"
+
+
+def broken(clone: Clone, decoder: str, scenario: str = "race-c1-long", *, reason: object = REASON) -> RunFolder:
+    """An unsealed run of one start whose server didn't start."""
+    catalog, config = clone.catalog, clone.configuration("small", 1)
+    system = catalog.system(f"{STACK}--{decoder}")
+    wanted = declare_scenario(catalog, config, catalog.scenario(scenario), 1)
+    planned = wanted.planned(system, BUILD, system.use.launch, Place("cpu", "m-test", 1))
+    relative = f"{planned.run}/start-1"
+    folder = StartFolder(clone.root, clone.root / config.results / relative, relative, "race", 1)
+    folder.prepare()
+    write_not_started(planned, catalog, folder.path, str(reason))
+    (folder.path / "engine.log").write_text("error: no such drafter\n")
+    seen = {"card": "Test CPU", "cpu": "Test CPU", "not_started": reason}
+    stamp = "2026-12-01T10:00:00Z"
+    folder.seal(manifest_of(folder, Measured(planned, StartRecord(), seen, {"engine": "1"}, stamp, stamp, 0.0, 4.0)))
+    return RunFolder(clone.root / config.results, RunPath.parse(planned.run))
+
+
+def failures(clone: Clone, *folders: Path) -> str:
+    """What a check says fails."""
+    report = check(clone.root, [str(folder) for folder in folders])
+    return "\n".join(f"{f.subject}: {f.text}" for f in report.findings if f.verdict == "fails")
+
+
+def decide_race(clone: Clone, runs: list[RunFolder]) -> tuple[Verdict, Path]:
+    """Seal the candidates and decide their race."""
+    for run in runs:
+        seal(run, clone.catalog)
+    first = runs[0].path
+    path = RunPath(first.hardware, first.machine, f"{STACK}--race", first.measure, "0123456789ab", 1)
+    race = Race(
+        verdict=f"{path}/race.json", stack=STACK, scenario="race-c1-long", measure=first.measure,
+        runs=[str(run.path) for run in runs], candidates=[], not_tried={"ngram-cache-d4": "it keeps state"},
+        decided=False,
+    )  # fmt: skip
+    draft = Verdict(
+        **race.model_dump(exclude={"verdict", "candidates", "decided"}), metric="", unit="", candidates=[],
+        winner="", plain_is_faster=False, decided_at="2026-12-01T12:00:00Z",
+    )  # fmt: skip
+    verdict = decide_again(runs[0].results, path, draft, clone.catalog)
+    place = runs[0].results / str(path) / "race.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(verdict.model_dump_json(indent=1) + "\n")
+    return verdict, place
+
+
+def test_it_is_sealed_without_numbers_and_holds(clone: Clone) -> None:
+    for scenario in ("race-c1-long", "race-c16-long"):
+        run = broken(clone, FAST, scenario)
+        summary = seal(run, clone.catalog)
+        assert summary.kind == "race"
+        assert not summary.ranked
+        assert summary.flags[0].model_dump() == {
+            "id": "not_started",
+            "severity": "invalid",
+            "text": f"Its server did not start: {REASON}.",
+        }
+        assert summary.speed is not None
+        assert (summary.speed.requests.ok, summary.speed.output_speed.value) == (0, None)
+        assert failures(clone, run.folder) == ""
+
+
+def edit(run: RunFolder, name: str, change: object) -> None:
+    path = run.folder / "start-1" / name
+    data = json.loads(path.read_text())
+    change(data)  # type: ignore[operator]
+    path.write_text(json.dumps(data))
+
+
+def test_what_is_altered_is_found(clone: Clone) -> None:
+    run = broken(clone, FAST)
+    edit(run, "manifest.json", lambda m: m["observed"].update(not_started="it was raining"))
+    assert "flags[0].text is" in failures(clone, run.folder)
+    edit(run, "manifest.json", lambda m: (m["observed"].update(not_started=" "), m["counters"].update(drafts=3.0)))
+    found = failures(clone, run.folder)
+    assert "it doesn't say why its server did not start" in found
+    assert "it has counters of a server that did not start" in found
+
+
+def test_a_measured_run_cannot_hide_behind_it(clone: Clone) -> None:
+    run = clone.run(FAST, "race-c1-long", words=40)
+    edit(run, "manifest.json", lambda m: m["observed"].update(not_started="bad luck"))
+    assert "it has requests to a server that did not start" in failures(clone, run.folder)
+
+
+@pytest.mark.parametrize(("decoder", "scenario"), [("plain", "race-c1-long"), (FAST, "c1-long")])
+def test_only_a_races_candidate_may_be_kept_so(clone: Clone, decoder: str, scenario: str) -> None:
+    run = broken(clone, decoder, scenario)
+    assert "only a race's candidate that drafts may be kept without a server" in failures(clone, run.folder)
+
+
+def test_its_race_is_decided_among_the_others_and_shows_it(clone: Clone) -> None:
+    runs = [
+        clone.run("plain", "race-c1-long", words=40),
+        broken(clone, FAST),
+        clone.run(OTHER, "race-c1-long", words=40),
+    ]
+    verdict, place = decide_race(clone, runs)
+    assert verdict.winner == OTHER
+    candidate = verdict.candidates[1]
+    assert (candidate.value, candidate.flags[0]) == (None, "not_started")
+    assert candidate.left_out == f"Its server did not start: {REASON}."
+    assert f"  {FAST}: no value; left out: Its server did not start: {REASON}." in sentence(verdict)
+    assert failures(clone, place.parent, *(run.folder for run in runs)) == ""
+    build(clone.root)
+    with duckdb.connect(str(clone.root / DATABASE), read_only=True) as found:
+        row = found.execute("SELECT left_out, run_id IS NULL FROM races WHERE decoder = ?", [FAST]).fetchone()
+        figures = found.execute("SELECT count(*) FROM figures WHERE run_id = ?", [runs[1].run_id]).fetchone()
+        kept = found.execute("SELECT ranked FROM runs WHERE run_id = ?", [runs[1].run_id]).fetchone()
+    assert row == (f"Its server did not start: {REASON}.", False)
+    assert figures == (0,)
+    assert kept == (False,)
+
+
+def test_where_every_other_candidate_failed_plain_decoding_remains_and_the_verdict_says_so(clone: Clone) -> None:
+    verdict, place = decide_race(
+        clone, [clone.run("plain", "race-c1-long", words=40), broken(clone, FAST), broken(clone, OTHER)]
+    )
+    assert (verdict.winner, verdict.plain_is_faster) == ("plain", False)
+    assert "no candidate that speculates could be used" in sentence(verdict).splitlines()[0]
+    assert failures(clone, place.parent) == ""
+
+
+def test_where_nothing_ran_there_is_no_verdict(clone: Clone) -> None:
+    with pytest.raises(CheckFailed, match=r"has no valid candidate: .*no such drafter"):
+        decide_race(clone, [broken(clone, FAST), broken(clone, OTHER)])
