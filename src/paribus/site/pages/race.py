@@ -13,6 +13,9 @@ from paribus.site.content import Race, Row
 from paribus.site.page import Page, Site, View, board_path, race_id, race_path, run_path
 from paribus.site.pages.names import CPU_TRACK, METHODS, metric_title, scenario_title
 
+NONE_SPECULATES = "no candidate that speculates has a result"
+"""Only then plain decoding wins."""
+
 
 def pages(site: Site) -> Iterator[Page]:
     """A page for every race."""
@@ -59,14 +62,17 @@ def _met(site: Site, race: Scenario | None, hardware: str) -> list[str]:
 
 
 def race_sentence(race: Race) -> str:
-    """Who won, of how many, and what was not tried."""
+    """Who won, of how many, what was left out and what was not tried."""
     tried, rest = race.tried, race.not_tried
     winner = next((c for c in race.candidates if c["winner"]), None)
     speculative = [c for c in tried if decoder_method(str(c["decoder"])) != "plain"]
     if winner is None or winner["value"] is None:
         return "No candidate of this race has a result."
     number = words.shown(winner["value"], winner["low"], winner["high"], str(winner["unit"] or ""))
-    said = f"Best of {words.spelled(len(speculative))} tried: {winner['decoder']}, {number}."
+    if speculative:
+        said = f"Best of {words.spelled(len(speculative))} tried: {winner['decoder']}, {number}."
+    else:
+        said = f"{words.opening(NONE_SPECULATES)}. Plain decoding: {number}."
     plain = next((c for c in tried if decoder_method(str(c["decoder"])) == "plain"), None)
     if plain is not None and plain is not winner:
         other = words.shown(plain["value"], plain["low"], plain["high"], str(plain["unit"] or ""))
@@ -75,8 +81,10 @@ def race_sentence(race: Race) -> str:
         said += f" {words.opening(words.NO_DIFFERENCE)} between the best and the second."
     if winner["plain_is_faster"]:
         said += " Plain decoding had the better number than every speculative candidate."
-    if rest:
-        said += f" {words.opening(words.spelled(len(rest)))} not tried."
+    left = [c for c in rest if c["run_id"] is not None]
+    for count, what in ((len(left), "left out after a try"), (len(rest) - len(left), "not tried")):
+        if count:
+            said += f" {words.opening(words.spelled(count))} {what}."
     return said
 
 
@@ -116,9 +124,10 @@ def _dot(site: Site, candidate: Row, base: str) -> Dot:
     scale, unit = (0.001, "s") if candidate["unit"] == "ms" else (1.0, str(candidate["unit"] or ""))
     value, low, high = (None if candidate[k] is None else candidate[k] * scale for k in ("value", "low", "high"))
     known = candidate["run_id"] in site.content.runs
+    method = decoder_method(str(candidate["decoder"]))
     return Dot(
-        label=str(candidate["decoder"]) + (" · best speculation" if candidate["winner"] else ""),
-        shape=shape_of(decoder_method(str(candidate["decoder"]))),
+        label=str(candidate["decoder"]) + (" · best speculation" if candidate["winner"] and method != "plain" else ""),
+        shape=shape_of(method),
         value=value,
         low=low,
         high=high,
@@ -139,6 +148,7 @@ def _row(site: Site, candidate: Row, *, unclear: bool) -> dict[str, object]:
         "acceptance": "–" if candidate["acceptance_length"] is None else words.fixed(candidate["acceptance_length"], 2),
         "per_pass": "–" if per_pass is None else words.fixed(per_pass.value, 2),
         "winner": bool(candidate["winner"]),
+        "best": "best speculation" if method != "plain" else NONE_SPECULATES,
         "unclear": unclear,
         "left_out": candidate["left_out"] or "",
         "flags": ", ".join(flag.id for flag in run.flags) if run is not None else "",

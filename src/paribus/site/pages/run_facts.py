@@ -22,6 +22,7 @@ MACHINE_FLAGS = (
     "admits",
 )
 ANSWER_FLAGS = (
+    "not_started",
     "failures",
     "degenerate",
     "capped",
@@ -176,7 +177,7 @@ def gaps(run: Run) -> list[str]:
     """What this run does not say: withheld metrics and conditions that nobody disclosed."""
     said = []
     speed = run.summary.speed
-    if speed is not None:
+    if speed is not None and "not_started" not in run.summary.observed:
         reach = [k for k, v in speed.time_to_k_ms.items() if v is None]
         if reach:
             said.append(
