@@ -148,9 +148,10 @@ def test_known_limits_are_on_file() -> None:
 
 
 def test_a_diffusion_model_has_at_most_three_lossy_settings_on_an_engine() -> None:
+    """Settings of others' claims are no part of the frontier: they are planned on request only."""
     for model in CATALOG.models.values():
         for use in model.engines.values():
-            assert sum(bool(d.lossy) for d in use.decoders.values()) <= 3
+            assert sum(bool(d.lossy) for d in use.decoders.values() if not d.on_request) <= 3
 
 
 def test_lossy_settings_are_other_answer_classes_and_speculation_is_not() -> None:

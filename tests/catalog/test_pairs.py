@@ -21,9 +21,9 @@ PAIRS = {pair.pair: pair for pair in CATALOG.pairs.pairs}
 BUILDS = {"vllm": "0" * 12, "mlx": "1" * 12, "transformers": "2" * 12, "llamacpp": "3" * 12}
 
 
-def plan(card: str, root: Path = ROOT, builds: dict[str, str] = BUILDS) -> Plan:
+def plan(card: str, root: Path = ROOT, builds: dict[str, str] = BUILDS, systems: str = "pairs") -> Plan:
     around = Surroundings("m-test", builds, memory_gb=64)
-    return resolve(root, card, {"systems": "pairs", "measures": "c1-short"}, around)
+    return resolve(root, card, {"systems": systems, "measures": "c1-short"}, around)
 
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=lambda p: p.pair)
@@ -55,7 +55,8 @@ def test_a_controlled_pair_has_one_engine_precision_and_cache(pair: Pair) -> Non
 def test_a_card_plans_the_pairs_of_which_it_runs_both_sides() -> None:
     made = plan("h100")
     stacks = {job.system.rsplit("--", 1)[0] for job in made.jobs if "--think" not in job.system}
-    assert stacks == {f"{m}--{p}--vllm" for m in ("diffusiongemma-26b-a4b", "gemma-4-26b-a4b") for p in ("bf16", "fp8")}
+    both = {f"{m}--{p}--vllm" for m in ("diffusiongemma-26b-a4b", "gemma-4-26b-a4b") for p in ("bf16", "fp8")}
+    assert stacks == {*both, "qwen3.6-35b-a3b--fp8--vllm"}
     diffusion = {job.system for job in made.jobs if job.system.startswith("diffusion")}
     assert {name.removesuffix("--think").rsplit("--", 1)[1] for name in diffusion} == {"diffusion-card"}
     raced = {job.system.rsplit("--", 1)[1] for job in made.jobs if job.kind == "race"}
@@ -67,10 +68,17 @@ def test_a_pair_is_left_out_whole_with_the_reason() -> None:
     assert "NVFP4 needs a Blackwell card" in reasons["diffusiongemma-gemma4-nvfp4"]
     assert "its block diffusion is a generate function of its own" in reasons["clover-qwen3.6-bf16"]
     assert "smollm2-plain-speculation" not in reasons
-    assert not any(job.system.startswith("qwen") for job in plan("h200").jobs)
+    assert not any(job.system.startswith("qwen3.6-35b-a3b--bf16") for job in plan("h200").jobs)
     without = plan("h100", builds={})
     assert without.jobs == []
     assert {e.name for e in without.excluded} >= set(PAIRS) - {"smollm2-plain-speculation"}
+
+
+def test_a_decoder_on_request_is_planned_only_where_its_name_is_spelled_out() -> None:
+    name = "diffusiongemma-26b-a4b--fp8--vllm--diffusion-pinned-16"
+    for globs in ("diffusiongemma*", "*", "diffusiongemma-26b-a4b--fp8--vllm--*"):
+        assert not any(job.system == name for job in plan("h100", systems=globs).jobs)
+    assert {job.system for job in plan("h100", systems=name).jobs} == {name}
 
 
 def test_the_cpu_pair_is_planned_on_a_cpu_only() -> None:

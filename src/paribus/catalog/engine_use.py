@@ -37,6 +37,8 @@ class Decoder(Spec):
     """Whether it learns from earlier requests, so that each scenario needs a fresh server (PROTOCOL rule 8)."""
     not_tried: str | None = None
     """Reason why this candidate is listed but not raced."""
+    on_request: bool = False
+    """Planned only where `systems=` names this decoder: settings that others' claims were made with."""
     precisions: list[SlugName] = []
     """The engine's precisions that have this decoder; none named: all."""
     source: str | None = None

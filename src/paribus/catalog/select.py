@@ -50,12 +50,19 @@ def _systems(
 ) -> list[System]:
     if config.systems == PAIRS:
         return _paired(catalog, profile, around, excluded)
-    wanted = [s for s in catalog.systems.values() if matches(str(s.name), config.systems)]
+    asked = [s for s in catalog.systems.values() if matches(str(s.name), config.systems)]
+    wanted = [s for s in asked if not s.decoder.on_request or _named(s, config.systems)]
     if not wanted:
         raise UsageError(f"systems={config.systems!r} names no system; `paribus show systems` lists them")
     reasons = {str(s.name): unfit(s, profile, around.builds, around.memory_gb) for s in wanted}
     excluded += [Excluded(name=name, reason=reason) for name, reason in reasons.items() if reason]
     return [s for s in wanted if reasons[str(s.name)] is None]
+
+
+def _named(system: System, globs: str) -> bool:
+    """Whether a glob that matches a system spells its decoder out."""
+    parts = (glob.split("--") for glob in globs.replace(",", " ").split() if matches(str(system.name), glob))
+    return any(len(glob) > 3 and glob[3] == system.name.decoder for glob in parts)
 
 
 def _paired(catalog: Catalog, profile: HardwareFile, around: Surroundings, excluded: list[Excluded]) -> list[System]:
