@@ -104,6 +104,15 @@ def test_a_whole_run_races_measures_the_winners_and_then_has_nothing_to_do(clone
     assert "Nothing to be done" in again.stdout
 
 
+def test_where_only_plain_decoding_is_left_in_a_race_it_alone_is_measured(clone):
+    """So a verdict ends when no other candidate's server started."""
+    first = clone.run("--config", "scale=demo", "measures=one-*", WINNER="plain")
+    assert first.returncode == 0, first.stdout
+    full = [line for line in clone.measured() if "race" not in line]
+    assert full == ["plain 1 one-long"]
+    assert "Nothing to be done" in clone.run("--config", "scale=demo", "measures=one-*").stdout
+
+
 @pytest.mark.system
 def test_starts_alternate_and_committed_results_need_nothing_in_a_fresh_clone(clone, tmp_path):
     first = clone.run("--config", "measures=one-*")
