@@ -99,6 +99,31 @@ def test_the_account_counts_an_engines_start_once_and_only_what_is_new(plan_of, 
     assert "pull request" in text
 
 
+def test_the_account_names_each_server_that_did_not_start_and_the_log_that_says_how_to_try_again(
+    plan_of, finish, small
+):
+    plan = plan_of()
+    job = next(job for job in plan.jobs if job.system.endswith("fast-n4") and job.start == 1)
+    for measure in job.measures:
+        path = f"{measure.run}/start-1/manifest.json"
+        text = json.loads(manifest(path, 1, "2026-01-01T00:01:00+00:00"))
+        text["observed"] = {"not_started": "llamacpp died while loading (exit code 1): error: no drafter."}
+        finish(plan, path, json.dumps(text))
+    log = Path("build/logs") / plan.results / job.measures[0].run / "start-1.log"
+    since = 1767225600.0  # 2026-01-01T00:00:00Z
+    said = (
+        "Did not start, and is left out of its race: alpha--q8--llamacpp--fast-n4, start 1: "
+        "llamacpp died while loading (exit code 1): error: no drafter"
+    )
+    assert f"{said}.\n" in account(small, plan, since, since + 58)
+    (small / log).parent.mkdir(parents=True)
+    (small / log).write_text("")
+    text = account(small, plan, since, since + 58)
+    assert f"{said}; how to try it again: {log}.\n" in text
+    assert text.count("Did not start") == 1
+    assert "Did not start" not in account(small, plan, since + 3600, since + 3700)
+
+
 def test_the_account_of_a_demo_names_the_page_to_look_at(plan_of, small):
     page = small / "build/site/index.html"
     page.parent.mkdir(parents=True)
