@@ -7,9 +7,9 @@ import duckdb
 import pytest
 from synthetic_runs import BUILD, STACK, Clone
 
-from paribus.catalog import Race, Verdict
+from paribus.catalog import Plan, PlannedRun, Race, Totals, Verdict
 from paribus.catalog.declare import Place, declare_scenario
-from paribus.cli.tune import sentence
+from paribus.cli.tune import judge, sentence
 from paribus.conditions import CheckFailed, RunPath
 from paribus.engines.base import StartRecord
 from paribus.engines.starts import Measured, StartFolder, manifest_of
@@ -24,18 +24,18 @@ FAST, OTHER = "ngram-simple-n4-m4", "ngram-map-k-n4-m4"
 REASON = "llamacpp died while loading (exit code 3): error: no such drafter"
 
 
-def broken(clone: Clone, decoder: str, scenario: str = "race-c1-long", *, reason: object = REASON) -> RunFolder:
-    """An unsealed run of one start whose server didn't start."""
-    catalog, config = clone.catalog, clone.configuration("small", 1)
+def broken(clone: Clone, decoder: str, scenario: str = "race-c1-long", *, start: int = 1) -> RunFolder:
+    """An unsealed run, of which this start's server didn't start."""
+    catalog, config = clone.catalog, clone.configuration("small", start)
     system = catalog.system(f"{STACK}--{decoder}")
-    wanted = declare_scenario(catalog, config, catalog.scenario(scenario), 1)
+    wanted = declare_scenario(catalog, config, catalog.scenario(scenario), start)
     planned = wanted.planned(system, BUILD, system.use.launch, Place("cpu", "m-test", 1))
-    relative = f"{planned.run}/start-1"
-    folder = StartFolder(clone.root, clone.root / config.results / relative, relative, "race", 1)
+    relative = f"{planned.run}/start-{start}"
+    folder = StartFolder(clone.root, clone.root / config.results / relative, relative, "race", start)
     folder.prepare()
-    write_not_started(planned, catalog, folder.path, str(reason))
+    write_not_started(planned, catalog, folder.path, REASON)
     (folder.path / "engine.log").write_text("error: no such drafter\n")
-    seen = {"card": "Test CPU", "cpu": "Test CPU", "not_started": reason}
+    seen = {"card": "Test CPU", "cpu": "Test CPU", "not_started": REASON}
     stamp = "2026-12-01T10:00:00Z"
     folder.seal(manifest_of(folder, Measured(planned, StartRecord(), seen, {"engine": "1"}, stamp, stamp, 0.0, 4.0)))
     return RunFolder(clone.root / config.results, RunPath.parse(planned.run))
@@ -144,6 +144,37 @@ def test_where_every_other_candidate_failed_plain_decoding_remains_and_the_verdi
     assert (verdict.winner, verdict.plain_is_faster) == ("plain", False)
     assert "no candidate that speculates could be used" in sentence(verdict).splitlines()[0]
     assert failures(clone, place.parent) == ""
+
+
+def test_paribus_tune_decides_it_from_the_plan(clone: Clone) -> None:
+    runs = [clone.run("plain", "race-c1-long", words=40), broken(clone, FAST)]
+    paths = [str(run.path) for run in runs]
+    race = Race(
+        verdict="results/x/race.json", stack=STACK, scenario="race-c1-long", measure=runs[0].path.measure, runs=paths,
+        candidates=["plain", FAST], not_tried={}, decided=False,
+    )  # fmt: skip
+    plan = Plan(
+        edition="test", protocol=1, hardware="cpu", machine="m-test", scale="small", results="results", races=[race],
+        jobs=[], excluded=[], waiting=[], totals=Totals(jobs=0, jobs_done=0, hours=0, download_gb=0, disk_gb=0),
+        runs=[
+            PlannedRun(run=path, kind="race", system="", measure=race.measure, starts=1, sentinels=[])
+            for path in paths
+        ],
+    )  # fmt: skip
+    verdict = judge(clone.root, plan, race, "2026-12-01T12:00:00Z")
+    assert verdict.winner == "plain"
+    assert verdict.candidates[1].left_out == f"Its server did not start: {REASON}."
+
+
+def test_a_run_of_which_one_start_had_no_server_is_left_out_too(clone: Clone) -> None:
+    run = clone.run(FAST, "race-c1-long", words=40)
+    assert broken(clone, FAST, start=2).path == run.path
+    summary = seal(run, clone.catalog)
+    assert summary.flags[0].id == "not_started"
+    assert "(in 1 of 2 starts)" in summary.flags[0].text
+    assert not summary.ranked
+    assert failures(clone, run.folder) == ""
+    build(clone.root)
 
 
 def test_where_nothing_ran_there_is_no_verdict(clone: Clone) -> None:

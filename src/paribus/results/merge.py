@@ -15,6 +15,8 @@ SMALLEST = frozenset({"admitted"})
 MAY_GROW = frozenset({"starts"})
 """Declared facts that a later start may raise: more starts continue a run."""
 
+NOT_STARTED = "not_started"
+"""The observed condition of a start that had no server."""
 LIMITED_UNDER = 5
 SEVERITIES = ("note", "warning", "invalid")
 
@@ -89,14 +91,17 @@ def merge_observed(starts: Sequence[Start], run: str) -> dict[str, Any]:
 
     What all starts share stays. What varies: the first of dates, the worst of counts (cached, admitted), a list of
     the values of other registered conditions; what gates every comparison must not vary. Unregistered facts that vary
-    stay with their starts.
+    stay with their starts. A start whose server didn't start tells nothing of the server: the others are asked.
     """
-    names = dict.fromkeys(name for start in starts for name in start.manifest.observed)
+    ran = [start for start in starts if NOT_STARTED not in start.manifest.observed] or starts
+    told = {name: ran for start in ran for name in start.manifest.observed}
+    if len(ran) < len(starts):
+        told[NOT_STARTED] = starts
     merged = {"started_at": starts[0].manifest.started_at, "contributor": starts[0].manifest.contributor}
     return merged | {
         name: value
-        for name in names
-        if (value := _merged(name, [start.manifest.observed.get(name) for start in starts], run)) is not _VARIES
+        for name, asked in told.items()
+        if (value := _merged(name, [start.manifest.observed.get(name) for start in asked], run)) is not _VARIES
     }
 
 
