@@ -11,8 +11,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from paribus.catalog import Catalog
+from paribus.catalog import Catalog, ModelFile
+from paribus.catalog.reading import read_yaml
 from paribus.cli.check import command
+from paribus.conditions import UsageError
+from paribus.results.check import check
 from paribus.results.check_system import check_system
 from paribus.results.findings import Report
 
@@ -74,6 +77,8 @@ def test_our_own_files_hold(path: Path) -> None:
             lambda d: d["engines"]["llamacpp"].update(overrides=[{"cards": ["h1000"], "source": "x"}]),
             "h1000 names none of: a100",
         ),
+        (lambda d: d["precisions"]["q4-1"]["weights"].update(file="../../x"), "../../x lies outside"),
+        (lambda d: d["precisions"]["q4-1"]["weights"].update(repository="/etc"), "/etc lies outside"),
         (lambda d: d.update(model="other"), "must be named after what it describes: other.yaml"),
     ],
 )
@@ -109,6 +114,21 @@ def test_no_yaml_is_told_with_its_line(home: Path) -> None:
     path.write_text("model: smollm2-135m\ntitle: [\n", encoding="utf-8")
     faults, _ = found(path)
     assert "line 3" in faults[0]
+
+
+@pytest.mark.parametrize("value", ["!!python/name:os.system x", "2026-13-45"])
+def test_a_value_that_yaml_cannot_make_is_a_fault_and_no_traceback(home: Path, value: str) -> None:
+    path = home / "systems/smollm2-135m.yaml"
+    path.write_text(f"model: smollm2-135m\nreleased: {value}\n", encoding="utf-8")
+    faults, _ = found(path)
+    assert len(faults) == 1
+    with pytest.raises(UsageError, match=r"smollm2-135m\.yaml"):
+        read_yaml(path, ModelFile)
+
+
+def test_a_file_that_is_not_there_is_named(home: Path) -> None:
+    with pytest.raises(UsageError, match=r"there is no file .*nope\.yaml"):
+        check(home, [str(home / "systems/nope.yaml")])
 
 
 def test_what_is_not_pinned_or_not_verified_is_a_warning(home: Path) -> None:

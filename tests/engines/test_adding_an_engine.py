@@ -115,6 +115,24 @@ def test_a_setting_that_the_new_engine_does_not_know_is_told_by_the_plan(clone, 
     assert str(path) in str(result.exception), "with the file to correct"
 
 
+def changed(mine: Path, name: str, old: str, new: str) -> list[str]:
+    """What a check of the page's model says after a change in one of its two files."""
+    path = mine / name
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    return CliRunner().invoke(app, ["check", "--quiet", str(mine / "systems" / "my-model.yaml")]).output.splitlines()
+
+
+def test_a_check_shows_the_adapter_the_slots_that_each_launch_brings(clone, mine):
+    told = changed(mine, "engines/myserver.py", '"slots", ', "")
+    assert any("myserver knows no launch setting slots" in line for line in told), told
+
+
+def test_a_setting_that_the_adapter_needs_and_the_file_lacks_is_told(clone, mine):
+    told = changed(mine, "systems/my-model.yaml", "{context_per_slot: 4096}", "{threads: 2}")
+    assert any("myserver needs the launch setting 'context_per_slot'" in line for line in told), told
+
+
 def test_a_server_that_runs_already_needs_one_file_only(clone, scripted, tmp_path, monkeypatch):
     private = tmp_path / "theirs"
     (private / "systems").mkdir(parents=True)

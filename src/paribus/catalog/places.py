@@ -20,14 +20,14 @@ class Places:
         try:
             text = path.read_text(encoding="utf-8")
             self._root = yaml.compose(text, Loader=yaml.SafeLoader)
+            self.data = yaml.safe_load(text)
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"can't read {path}: {error}") from error
         except yaml.MarkedYAMLError as error:
             line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
             raise UsageError(f"{path}: {line}{error.problem or 'no YAML'}") from error
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError) as error:  # a ValueError: a date or number that is none
             raise UsageError(f"{path}: {' '.join(str(error).split())}") from error
-        self.data = yaml.safe_load(text)
 
     def line(self, loc: Loc) -> int:
         """The line (from 1) of the key or entry that a path of keys leads to, or of the last one on the way."""

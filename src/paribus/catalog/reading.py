@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,7 +14,7 @@ T = TypeVar("T", bound=BaseModel)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def one_sentence(error: ValidationError | json.JSONDecodeError | yaml.YAMLError) -> str:
+def one_sentence(error: ValueError | yaml.YAMLError) -> str:
     """The first fault of a validation in one sentence, and how many more there are."""
     if not isinstance(error, ValidationError):
         return " ".join(str(error).split())
@@ -35,5 +34,5 @@ def read_yaml(path: Path, kind: type[T]) -> T:
         raise UsageError(f"there is no file {path}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"can't read {path}: {error}") from error
-    except (ValidationError, yaml.YAMLError) as error:
+    except (ValueError, yaml.YAMLError) as error:  # a ValueError: also a date or number that is none
         raise UsageError(f"{path}: {one_sentence(error)}") from error

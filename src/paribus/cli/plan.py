@@ -36,8 +36,9 @@ def command(profile: str, settings: tuple[str, ...], as_json: bool) -> None:
         click.echo(plan.model_dump_json(indent=1))
         return
     console = Console(width=None if Console().is_terminal else 160, highlight=False)
-    console.print(jobs_table(plan))
-    console.print(announcement(plan), markup=False)
+    if plan.jobs:
+        console.print(jobs_table(plan))
+    console.print(announcement(plan), markup=False, soft_wrap=not console.is_terminal)
 
 
 def jobs_table(plan: Plan) -> Table:

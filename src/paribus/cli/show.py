@@ -18,8 +18,8 @@ from paribus.cli._systems_view import matrix, reasons, rows_of
 from paribus.results.run import find_root
 
 
-def _catalog() -> Catalog:
-    return Catalog(find_root())
+def _catalog(private: Path | None = None) -> Catalog:
+    return Catalog(find_root(), private)
 
 
 def _print(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
@@ -55,9 +55,17 @@ Examples:
 @click.option("--verdict", type=click.Choice(list(VERDICTS)), help="Only systems that get this verdict.")
 @click.option("--all", "every", is_flag=True, help="Each decoder and thinking mode on a line of its own.")
 @click.option("--json", "as_json", is_flag=True, help="Each system on each card as JSON.")
-def systems(globs: str, cards: str | None, verdict: str | None, every: bool, as_json: bool) -> None:
+@click.option(
+    "--catalog",
+    "private",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A private catalog of your own beside ours (the code of its engines runs).",
+)
+def systems(
+    globs: str, *, cards: str | None, verdict: str | None, every: bool, as_json: bool, private: Path | None
+) -> None:
     """What runs where: systems whose name (or model) matches GLOBS, on every card, and why not."""
-    catalog = _catalog()
+    catalog = _catalog(private.resolve() if private else None)
     around = Surroundings.observe(catalog, "unlabelled")
     rows = [row for row in rows_of(catalog, around, globs, cards or "*") if verdict in (None, row.fit.verdict)]
     if as_json:

@@ -138,5 +138,9 @@ def check_launch(engine: Engine, launch: Launch) -> None:
             named = [*unknown, *launch.variables][0]
             raise UsageError(f"{launch.system.name}: a hosted server takes no launch setting {named}")
         return
-    engine.command(launch)
-    engine.files(launch)
+    try:
+        engine.command(launch)
+        engine.files(launch)
+    except KeyError as error:
+        missing = f"{engine.name} needs the launch setting {error}, which the file doesn't give"
+        raise UsageError(f"{launch.system.name}: {missing}") from error
