@@ -18,8 +18,8 @@ RAW_BYTES_A_TOKEN = 12
 """Disk that one answered token takes as compressed raw stream and arrivals."""
 QUALITY_PROMPT_TOKENS = 400
 QUALITY_ANSWER_TOKENS = {True: 7_200, False: 1_500}
-"""Mean tokens of a quality task's answer, thinking or not: the longer of two means in one vendor's report (claims/c019);
-for answers without thinking a guess. A cap that allows less makes them shorter."""
+"""Mean tokens of a quality task's answer, thinking or not: the longer of two means in one vendor's report (the claim
+c019); for answers without thinking a guess. A cap that allows less makes them shorter."""
 WARM_UP_CAP = 64
 SOAK = 1.5
 """A load at several requests takes longer than its window: the soak before it and the tail after it."""
