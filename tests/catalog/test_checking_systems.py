@@ -131,6 +131,28 @@ def test_a_file_that_is_not_there_is_named(home: Path) -> None:
         check(home, [str(home / "systems/nope.yaml")])
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("compute_capability:", "compute_capabilty:", "there is no such key; here belong: compute_capability"),
+        ('"2330:10de"', '"10de:2330"', "10de:2330 is no card of NVIDIA's"),
+    ],
+)
+def test_a_fault_in_a_cards_file_is_told(home: Path, old: str, new: str, says: str) -> None:
+    path = home / "hardware/h100/hardware.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    told = [f.text for f in check(home, [str(path)]).findings if f.verdict == "fails"]
+    assert len(told) == 1, told
+    assert says in told[0]
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("hardware/*/hardware.yaml")), ids=lambda p: p.parent.name)
+def test_our_own_cards_hold(path: Path) -> None:
+    assert not check(ROOT, [str(path)]).failed
+
+
 def test_what_is_not_pinned_or_not_verified_is_a_warning(home: Path) -> None:
     faults, warnings = found(home / "systems/clover-35b-a3b-preview.yaml")
     assert faults == []

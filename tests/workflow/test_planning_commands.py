@@ -74,6 +74,8 @@ def test_what_was_measured_since_counts_as_done(plan_of, finish, decide, small):
     decide(plan, "race-one-long", "fast-n4")
     now = as_it_stands(small, plan)
     assert now.totals.jobs_done == 1
+    assert now.totals.hours == pytest.approx(plan.totals.hours - job.seconds / 3600), "what waits for a race stays"
+    assert as_it_stands(small, now).totals.hours == now.totals.hours
     assert [race.decided for race in now.races] == [False, True]
 
 
@@ -268,7 +270,7 @@ def test_show_claims_says_that_there_are_none(small):
 def test_show_lists_our_catalog(what):
     shown = paribus("show", what, cwd=OURS)
     assert shown.returncode == 0
-    words = {"systems": "smollm2-135m--q4-1--llamacpp--plain", "hardware": "cpu", "scenarios": "c16-long"}
+    words = {"systems": "smollm2-135m--q4-1--llamacpp  ", "hardware": "cpu", "scenarios": "c16-long"}
     assert words.get(what, "rac") in shown.stdout
 
 

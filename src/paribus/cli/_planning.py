@@ -39,12 +39,10 @@ def as_it_stands(root: Path, plan: Plan) -> Plan:
 
     jobs = [job.model_copy(update={"done": done(job)}) for job in plan.jobs]
     races = [race.model_copy(update={"decided": (root / race.verdict).exists()}) for race in plan.races]
-    totals = plan.totals.model_copy(
-        update={
-            "jobs_done": sum(job.done for job in jobs),
-            "hours": sum(job.seconds for job in jobs if not job.done) / 3600,
-        }
-    )
+    # What waits for a race counts in the plan's hours and is no job yet: only what was done since is taken off.
+    since = sum(job.seconds for job, before in zip(jobs, plan.jobs, strict=True) if job.done and not before.done)
+    hours = max(0.0, plan.totals.hours - since / 3600)
+    totals = plan.totals.model_copy(update={"jobs_done": sum(job.done for job in jobs), "hours": hours})
     return plan.model_copy(update={"jobs": jobs, "races": races, "totals": totals})
 
 

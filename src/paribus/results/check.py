@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from paribus.catalog import (
     Catalog,
@@ -18,8 +18,8 @@ from paribus.catalog import (
     Scale,
     Scenario,
     read_prompt_set,
-    read_yaml,
 )
+from paribus.catalog import places as yaml_places
 from paribus.catalog.claims import Claim
 from paribus.conditions import CheckFailed, RunPath, UsageError
 from paribus.results.check_endpoint import check_endpoint, is_endpoint_folder
@@ -191,7 +191,13 @@ def check_catalog_file(path: Path, catalog: Catalog, report: Report) -> None:
         if kind is None:
             known = ", ".join(pattern for pattern, _ in CATALOG_FILES)
             raise UsageError(f"{path} is no file of the catalog: those are {known}")
-        file = read_yaml(path, kind)
+        places = yaml_places.Places(path)
+        try:
+            file = kind.model_validate(places.data)
+        except ValidationError as error:
+            for line, text in yaml_places.faults(places, error, kind):
+                report.say("catalog", str(path), "fails", f"line {line}: {text}")
+            return
         _named(path, file)
         report.say("catalog", str(path), "holds")
 
@@ -210,6 +216,10 @@ def _named(path: Path, file: BaseModel) -> None:
         raise CheckFailed(f"{path.name} must be named after what it describes: {getattr(file, field)}.yaml")
     if isinstance(file, HardwareFile) and file.hardware != path.parent.name:
         raise CheckFailed(f"{path} must lie in hardware/{file.hardware}/")
+    if isinstance(file, HardwareFile) and file.card.kind == "nvidia":
+        ids = [each for variant in file.card.variants for each in variant.pci_device_ids]
+        if wrong := [each for each in ids if not each.endswith(":10de")]:
+            raise CheckFailed(f"{wrong[0]} is no card of NVIDIA's: the device comes first, then the vendor (2330:10de)")
 
 
 def table(report: Report) -> list[tuple[str, int, int, int, int, str]]:
