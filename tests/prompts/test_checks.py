@@ -45,6 +45,13 @@ ABOVE = check("contains_all", words=["grams > 0"])
 BASES = check("contains_all", words=["10110101", "B5"])
 GROWTH = check("contains_all", words=["O(n + k log k)"])
 THREE = check("contains_all", words=["x = 3"])
+WEIGHT = check("contains_all", words=["750"])
+LITRES = check("contains_all", words=["1L"])
+CLOSES = check("contains_all", words=["6 p.m."])
+EITHER = check("contains_all", words=[["{0, 5}", "{0,5}"]])
+YEAR = check("contains_all", words=["1930"])
+SWAP = check("contains_all", words=["*a = *b"])
+SIZES = check("short_answer", accept=["before = 32 kb"])
 PLACE = check("tool_call", calls=[{"name": "go", "arguments": {"to": {"text": 4, "contains": [["cellar", "attic"]]}}}])
 TASK = {"who": "Imke", "what": {"text": 6}, "until": {"any_of": ["2027-05-14", None]}}
 TASKS = check(
@@ -146,6 +153,29 @@ RIGHT: list[tuple[Check, str]] = [
     (TASKS, plan(["x"])),
     (TASKS, plan(["x"], until=None)),
     (SHARP, '{"a": "Child\u2019s \u2013 own", "b": [2.0]}'),
+    (WEIGHT, "Rye, 750g"),
+    (WEIGHT, "Rye, $750\\,\\text{g}$"),
+    (WEIGHT, "Rye, \\(750\\mathrm{g}\\), that's \\approx1"),
+    (WEIGHT, "$m\\approx750\\text{ grams}$"),
+    (LITRES, "水を1L入れる"),
+    (LITRES, "1 l of water"),
+    (LITRES, "1\\,\\text{L} of water"),
+    (CLOSES, "until 6pm"),
+    (CLOSES, "until 6 PM."),
+    (CLOSES, "until 6 p.m., then"),
+    (SWAP, "int keep = *a;\n*a=*b;\n*b=keep;"),
+    (SWAP, "`*a = *b;` comes first"),
+    (SWAP, "\\*a = \\*b"),
+    (SIZES, "before = 32kB"),
+    (WEIGHT, "750.00 grams"),
+    (WEIGHT, "750,0 g"),
+    (WEIGHT, "It weighs 750.0."),
+    (EITHER, "$x \\in \\{0, 5\\}$"),
+    (EITHER, "\\(x\\in\\{0,5\\}\\)"),
+    (EITHER, "{0,5}"),
+    (GROWTH, "$O(n + k \\log{k})$"),
+    (GROWTH, "\\(\\mathcal{O}(n + k \\log{k})\\)"),
+    (GROWTH, "$O(n+k \\log k)$"),
 ]
 WRONG: list[tuple[Check, str]] = [
     (INTEGER, "43"),
@@ -214,6 +244,29 @@ WRONG: list[tuple[Check, str]] = [
     (TASKS, plan(["x"], until="2027-05-15")),
     (TASKS, json.dumps({"name": "plan", "arguments": {"tasks": [{}], "notes": ["x"]}})),
     (SHARP, '{"a": "child own", "b": [1]}'),
+    (WEIGHT, "1750g"),
+    (WEIGHT, "$750.5\\,\\text{g}$"),
+    (WEIGHT, "part 750gx"),
+    (LITRES, "11L or 1Lot"),
+    (LITRES, "$11\\,\\text{L}$"),
+    (LITRES, "水を10L入れる"),
+    (CLOSES, "until 16 p.m."),
+    (CLOSES, "until 6 a.m."),
+    (CLOSES, "until 6 pmx"),
+    (SWAP, "int keep = *a; a = b; b = keep;"),
+    (SWAP, "*b = *a;"),
+    (SWAP, "**a = b**"),
+    (SIZES, "before = 132kB"),
+    (YEAR, "in the 1930s"),
+    (WEIGHT, "750.05 or 750,000 or 1.750"),
+    (WEIGHT, "750.0.1"),
+    (WEIGHT, "750.001"),
+    (EITHER, "{0,55}"),
+    (EITHER, "\\{0, 5, 7\\}"),
+    (EITHER, "(0, 5)"),
+    (GROWTH, "$O(n + k \\log{n})$"),
+    (GROWTH, "$O(n + k \\log{kn})$"),
+    (GROWTH, "$O(n + \\log{k})$"),
     (SHARP, '{"a": "child\'s - own", "b": [3]}'),
 ]
 
@@ -389,7 +442,7 @@ def test_a_property_may_be_called_pattern_and_a_schema_may_refer_to_itself() -> 
     assert not passes(rule, '{"child": {"child": 3}}')
 
 
-@given(st.sampled_from(["[date]", "f()", "COPY . .", "(1, 2)", "{count}", "./a", "#[x]", "6 p.m."]), st.data())
+@given(st.sampled_from(["[date]", "f()", "COPY . .", "(1, 2)", "{count}", "./a", "#[x]", "etc. a.s.o."]), st.data())
 def test_no_form_loses_its_brackets_or_dots(form: str, data: st.DataObject) -> None:
     """A text that holds every letter of the form but not its marks doesn't hold the form."""
     marks = [at for at, mark in enumerate(form) if mark in "[](){}.#"]

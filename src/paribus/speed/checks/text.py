@@ -25,13 +25,21 @@ class GivenAnswer:
         return len(self.text) > MAX_CHARACTERS or calls > MAX_CHARACTERS or len(self.tool_calls) > 64
 
 
-_MARKS = re.compile(r"[*`$]|\\[,;!()\[\]]|\\(?:left|right)\b")
+_MARKS = re.compile(r"[*`$]|\\(?=[{}%])|\\[,;!()\[\]]|\\(?:left|right)\b")
 _NAMED = re.compile(r"\\(log|ln|lg)(?![a-z])")
+_NAMED_OF = re.compile(r"(\\(?:log|ln|lg))\{(\w{1,3})\}")
 _DOT = re.compile(r"\\cdot(?![a-z])")
 _FRACTION = re.compile(r"(\d?)\s?(?:\\[,;!])?\\[dt]?frac(?:\{([^{}]{1,40})\}\{([^{}]{1,40})\}|(\d)(\d))")
 _VULGAR = re.compile(r"(\d?)\s?([\u00bc-\u00be\u2150-\u215e])")
 _TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf|mathcal)\{([^{}]{0,200})\}")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$", re.MULTILINE)
+_UNIT_TEXT = re.compile(r"(?<=\d)(?:\\[,;:! ]|~)*(?=\\(?:text|mathrm|mathbf|textbf)\{)")
+_COMMAND = re.compile(r"(\\[a-z]+)(?=\d)")
+_UNIT = re.compile(
+    r"(?<=\d)(?=(?:[kcm]?m|[km]?g|[mcdh]?l|min|mins|h|hrs?|[kmgt]b|kwh?|eur|db)(?![a-z0-9\u00e0-\u024f]))"
+    r"|(?<=\d)(?<!\d{3}0)(?=s(?![a-z0-9\u00e0-\u024f]))"
+)
+_HALF_OF_DAY = re.compile(r"(?<=\d)\s?([ap])\.?\s?m\b\.?")
 _ANSWER = re.compile(r"\banswer\b(?:\s+(?:is|are|was))?\s*[:=]?|\bfinal result\b\s*[:=]?", re.IGNORECASE)
 _BASE = re.compile(r"(?<=[0-9])(?:_\{([0-9]{1,4})\}|([\u2080-\u2089]{1,4}))")
 _DASHES = dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
@@ -48,9 +56,9 @@ def plain(text: str) -> str:
     comma between digits. A subscript behind a digit is the base of the number and stays apart from it: `101_2`.
     """
     text = unicodedata.normalize("NFC", text).translate(_SIGNS).replace("{,}", ",")
-    text = _DOT.sub("\u00b7", _NAMED.sub(r"\1", _BASE.sub(_base, text)))
-    text = _TEXT.sub(r"\1", _VULGAR.sub(_vulgar, _FRACTION.sub(_latex_fraction, text)))
-    return _MARKS.sub("", text)
+    text = _DOT.sub("\u00b7", _NAMED.sub(r"\1", _NAMED_OF.sub(r"\1 \2", _BASE.sub(_base, text))))
+    text = _UNIT_TEXT.sub(" ", _VULGAR.sub(_vulgar, _FRACTION.sub(_latex_fraction, text)))
+    return _MARKS.sub("", _COMMAND.sub(r"\1 ", _TEXT.sub(r"\1", text)))
 
 
 def _base(found: re.Match[str]) -> str:
@@ -71,6 +79,14 @@ def _vulgar(found: re.Match[str]) -> str:
 def folded(text: str) -> str:
     """Case and runs of white space folded away, NFKC."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def units_apart(text: str) -> str:
+    """Folded text with a blank between a number and its unit, and one way to write a half of the day.
+
+    `750g` is `750 g`, `7 p.m.` and `7pm` are `7 pm`; a decade (`1930s`) and a name with a digit (`x2`) stay whole.
+    """
+    return _UNIT.sub(" ", _HALF_OF_DAY.sub(r" \1m", text))
 
 
 def unspaced(text: str) -> str:

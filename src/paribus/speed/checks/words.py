@@ -9,14 +9,23 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from paribus.catalog import Spec
-from paribus.speed.checks.text import GivenAnswer, final_places, folded, plain, spaced, unspaced, without_fences
+from paribus.speed.checks.text import (
+    GivenAnswer,
+    final_places,
+    folded,
+    plain,
+    spaced,
+    units_apart,
+    unspaced,
+    without_fences,
+)
 
 _AROUND = re.compile(r"\s*([-+*/=<>(),:;^|\u00b7])\s*")
 _BULLET = re.compile(r"^(?:[-*>]|\d{1,3}[.)])\s+")
 _EDGES = "\"'“”‘’«»` \t"
 """What may stand around a form and isn't part of it. Brackets and dots are: `[date]`, `f()`, `COPY . .`."""
 _CODE = frozenset("=<>+/^|()\u00b7")
-_HALF_OF_DAY = re.compile(r"[ap]\.?m\b")
+_ZEROS = re.compile(r"[.,]0{1,2}(?![.,]?\d)")
 _SPAN = re.compile(r"`([^`\n]{1,400})`")
 
 WORD = Field(min_length=1, max_length=400)
@@ -70,20 +79,24 @@ def check_contains_all(parameters: ContainsAllParameters, answer: GivenAnswer) -
 
 @dataclass(frozen=True)
 class Readings:
-    """A text as words are looked for in it: folded, and for forms with operators without the blanks around those."""
+    """A text as words are looked for in it: folded, and for forms with operators without the blanks around those.
+
+    Forms with an asterisk are looked for in the text as it was typed: in `*a = *b` it is no mark of Markdown.
+    """
 
     words: str
     code: str
+    typed: str
 
     @classmethod
     def of(cls, text: str) -> Readings:
         """The readings of a text."""
-        words = unspaced(folded(plain(text)))
-        return cls(words, _AROUND.sub(r"\1", words))
+        words = _said(text)
+        return cls(words, _AROUND.sub(r"\1", words), _tight(text.replace("\\*", "*")))
 
     def hold(self, forms: Iterable[str]) -> bool:
         """Whether one of the forms occurs as whole words; blanks around operators and beside Chinese don't count."""
-        return any(self._holds(unspaced(folded(plain(form)))) for form in forms)
+        return any(_occurs(_tight(form), self.typed) if "*" in form else self._holds(_said(form)) for form in forms)
 
     def _holds(self, form: str) -> bool:
         return _occurs(form, self.words) or (
@@ -99,9 +112,14 @@ def check_exact_line(parameters: ExactLineParameters, answer: GivenAnswer) -> bo
     return any(_bare(line, parameters.case) in wanted for line in [*lines, *spans])
 
 
+def _said(text: str) -> str:
+    """The words of a text: folded, without marks, numbers apart from their units, no blanks beside Chinese."""
+    return unspaced(units_apart(folded(plain(text))))
+
+
 def _tight(text: str) -> str:
     """Folded, with no blanks around operators: `x = 3` and `x=3` are the same."""
-    return _AROUND.sub(r"\1", folded(text))
+    return _AROUND.sub(r"\1", units_apart(folded(text)))
 
 
 def _bare(line: str, case: bool) -> str:
@@ -119,16 +137,11 @@ def _occurs(form: str, text: str) -> bool:
     at = text.find(form)
     while at >= 0:
         end = at + len(form)
-        alone = _ends_word(form[0], text[max(0, at - 1) : at]) and _ends_form(form[-1], text[end : end + 5])
-        if alone and not _part_of_number(text[max(0, at - 2) : at], text[end : end + 2], form):
+        alone = _ends_word(form[0], text[max(0, at - 1) : at]) and _ends_word(form[-1], text[end : end + 1])
+        if alone and not _part_of_number(text[max(0, at - 2) : at], text[end : end + 5], form):
             return True
         at = text.find(form, at + 1)
     return False
-
-
-def _ends_form(last: str, after: str) -> bool:
-    """Whether a form may end here; a number may also before the half of the day: `7pm`."""
-    return _ends_word(last, after[:1]) or (last.isdigit() and _HALF_OF_DAY.match(after) is not None)
 
 
 def _ends_word(inner: str, outer: str) -> bool:
@@ -139,10 +152,14 @@ def _ends_word(inner: str, outer: str) -> bool:
 
 
 def _part_of_number(before: str, after: str, form: str) -> bool:
-    """Whether a number goes on beyond the form: `1.5` and `-5` for 5, `5/6` `5,200` for 5, `x = 3/2` for `x = 3`."""
+    """Whether a number goes on beyond the form: `1.5` and `-5` for 5, `5/6` `5,200` for 5, `x = 3/2` for `x = 3`.
+
+    Zeros behind the point change nothing: `120.00` is 120.
+    """
     begins = form[0].isdigit()
     if begins and before[-1:] == "-" and not before[:-1].isalnum():
         return True
     if begins and before[-1:] in {".", ",", "/"} and before[:-1].isdigit():
         return True
-    return form[-1].isdigit() and after[:1] in {".", ",", "/"} and after[1:].isdigit()
+    goes_on = after[:1] in {".", ",", "/"} and after[1:2].isdigit()
+    return form[-1].isdigit() and goes_on and not _ZEROS.match(after)
