@@ -49,6 +49,7 @@ WEIGHT = check("contains_all", words=["750"])
 LITRES = check("contains_all", words=["1L"])
 CLOSES = check("contains_all", words=["6 p.m."])
 EITHER = check("contains_all", words=[["{0, 5}", "{0,5}"]])
+TENTHS = check("contains_all", words=["11.2"])
 YEAR = check("contains_all", words=["1930"])
 SWAP = check("contains_all", words=["*a = *b"])
 SIZES = check("short_answer", accept=["before = 32 kb"])
@@ -167,6 +168,9 @@ RIGHT: list[tuple[Check, str]] = [
     (SWAP, "`*a = *b;` comes first"),
     (SWAP, "\\*a = \\*b"),
     (SIZES, "before = 32kB"),
+    (TENTHS, "y = 11.20"),
+    (TENTHS, "$y = 11.200\\,\\text{l}$"),
+    (TENTHS, "11.2."),
     (WEIGHT, "750.00 grams"),
     (WEIGHT, "750,0 g"),
     (WEIGHT, "It weighs 750.0."),
@@ -258,6 +262,9 @@ WRONG: list[tuple[Check, str]] = [
     (SWAP, "**a = b**"),
     (SIZES, "before = 132kB"),
     (YEAR, "in the 1930s"),
+    (TENTHS, "11.02"),
+    (TENTHS, "11.201 or 11.25"),
+    (TENTHS, "111.20"),
     (WEIGHT, "750.05 or 750,000 or 1.750"),
     (WEIGHT, "750.0.1"),
     (WEIGHT, "750.001"),

@@ -36,9 +36,10 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$", re.MULTILINE)
 _UNIT_TEXT = re.compile(r"(?<=\d)(?:\\[,;:! ]|~)*(?=\\(?:text|mathrm|mathbf|textbf)\{)")
 _COMMAND = re.compile(r"(\\[a-z]+)(?=\d)")
 _UNIT = re.compile(
-    r"(?<=\d)(?=(?:[kcm]?m|[km]?g|[mcdh]?l|min|mins|h|hrs?|[kmgt]b|kwh?|eur|db)(?![a-z0-9\u00e0-\u024f]))"
+    r"(?<=\d)(?=(?:[kcm]?m|[km]?g|[mcdh]?l|min|mins|h|hrs?|[kmgt]b|kwh?|eur|rs|db)(?![a-z0-9\u00e0-\u024f]))"
     r"|(?<=\d)(?<!\d{3}0)(?=s(?![a-z0-9\u00e0-\u024f]))"
 )
+_ZEROS_BEHIND = re.compile(r"(?<=\d)(\.\d{0,9}?[1-9])0{1,4}(?!\d)")
 _HALF_OF_DAY = re.compile(r"(?<=\d)\s?([ap])\.?\s?m\b\.?")
 _ANSWER = re.compile(r"\banswer\b(?:\s+(?:is|are|was))?\s*[:=]?|\bfinal result\b\s*[:=]?", re.IGNORECASE)
 _BASE = re.compile(r"(?<=[0-9])(?:_\{([0-9]{1,4})\}|([\u2080-\u2089]{1,4}))")
@@ -82,11 +83,12 @@ def folded(text: str) -> str:
 
 
 def units_apart(text: str) -> str:
-    """Folded text with a blank between a number and its unit, and one way to write a half of the day.
+    """Folded text with a blank between a number and its unit, and one way to write decimals and a half of the day.
 
-    `750g` is `750 g`, `7 p.m.` and `7pm` are `7 pm`; a decade (`1930s`) and a name with a digit (`x2`) stay whole.
+    `750g` is `750 g`, `7 p.m.` and `7pm` are `7 pm`, `11.20` is `11.2`; a decade (`1930s`) and
+    a name with a digit (`x2`) stay whole.
     """
-    return _UNIT.sub(" ", _HALF_OF_DAY.sub(r" \1m", text))
+    return _ZEROS_BEHIND.sub(r"\1", _UNIT.sub(" ", _HALF_OF_DAY.sub(r" \1m", text)))
 
 
 def unspaced(text: str) -> str:
