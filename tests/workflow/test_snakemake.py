@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from paribus.catalog import PromptSource, read_yaml
+from paribus.speed.sources import fetch_prompts
+
 OURS = Path(__file__).resolve().parents[2]
 
 
@@ -219,12 +222,28 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(clone):
     assert "Traceback" not in run.stdout
 
 
-@pytest.mark.parametrize(("target", "what"), [("sweep", "sweeps"), ("claims", "claims")])
-def test_a_target_without_a_plan_yet_says_so(clone, target, what):
-    run = clone.run(target)
+def test_a_target_without_a_plan_yet_says_so(clone):
+    run = clone.run("sweep")
     assert run.returncode == 0, run.stdout
-    assert f"Nothing is planned for {what} yet" in run.stdout
+    assert "Nothing is planned for sweeps yet" in run.stdout
     assert clone.measured() == []
+
+
+def test_the_target_claims_plans_claims_and_nothing_else(clone):
+    without = clone.run("claims", "-n")
+    assert without.returncode == 2
+    assert "measures='claim-*' names no scenario and no task" in without.stdout
+    for name in ("claim-random-1024.yaml", "prompts/random-1024.yaml"):
+        shutil.copy(OURS / "tasks/speed" / name, clone.root / "tasks/speed" / name)
+    source = read_yaml(clone.root / "tasks/speed/prompts/random-1024.yaml", PromptSource)
+    ours = clone.root / "tasks/speed/prompts" / f"{source.warm_up}.jsonl"
+    if not ours.exists():
+        shutil.copy(OURS / "tasks/speed/prompts" / ours.name, ours)
+    fetch_prompts(clone.root, source, print)
+    planned = clone.run("claims", "-n")
+    assert planned.returncode == 0, planned.stdout
+    assert "claim-random-1024" in planned.stdout
+    assert "c1-long" not in planned.stdout
 
 
 def test_an_unknown_profile_is_refused_without_a_traceback(clone):
