@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paribus.machine.files import disk_faults, write_atomic
-from paribus.results.tables import EXPORTS, TABLES, Table
+from paribus.results.columns import Table
+from paribus.results.tables import EXPORTS, TABLES
 
 STORAGE = "v1.0.0"
 """Storage version of the file: readable by every DuckDB since 1.0."""
