@@ -317,3 +317,15 @@ def test_a_system_that_is_not_planned_or_done_is_not_looked_at(small, plan_of, f
         for measure in job.measures:
             finish(plan, f"{measure.run}/start-{job.start}/manifest.json")
     check_launches(Catalog(small), plan_of())
+
+
+def test_settings_may_follow_one_config_as_for_snakemake_or_each_its_own(small):
+    together = paribus("plan", "--profile", "small", "--config", "repeat=2", "starts=1", "--json", cwd=small)
+    apart = ["--config", "repeat=2", "--config", "starts=1"]
+    each = paribus("plan", "--profile", "small", *apart, "--json", cwd=small)
+    assert together.returncode == each.returncode == 0, together.stderr
+    assert json.loads(together.stdout) == json.loads(each.stdout)
+    for words in (["nonsense"], ["--config", "starts=1", "nonsense"], ["starts=1"]):
+        refused = paribus("plan", "--profile", "small", *words, cwd=small)
+        assert refused.returncode == 2
+        assert "unexpected extra argument" in refused.stderr

@@ -29,14 +29,25 @@ def profile_option(function: F) -> F:
 
 
 def config_option(function: F) -> F:
-    """`--config KEY=VALUE`, several times."""
-    return click.option(
+    """`--config KEY=VALUE ...`, several at once as Snakemake takes them, or the option several times."""
+    option = click.option(
         "--config",
         "settings",
         multiple=True,
-        metavar="KEY=VALUE",
+        is_eager=True,  # known before the words that follow the first
+        metavar="KEY=VALUE ...",
         help="As for Snakemake: scale, starts, systems, measures, sampling, repeat, quality_budget, catalog, results.",
-    )(function)
+    )
+    more = click.argument("more", nargs=-1, metavar="", expose_value=False, callback=_more_settings)
+    return option(more(function))
+
+
+def _more_settings(context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> None:
+    """Words after `--config KEY=VALUE` are settings too; without one they are an argument that nobody asked for."""
+    given = context.params.get("settings") or ()
+    if words and not (given and all("=" in word for word in words)):
+        raise click.UsageError(f"Got unexpected extra argument ({' '.join(words)})", context)
+    context.params["settings"] = (*given, *words)
 
 
 def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
