@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from paribus.catalog import matches
 from paribus.catalog.fit import fit
+from paribus.catalog.select import stack_name
 from paribus.conditions import ParibusError
 from paribus.site.page import Site, run_path
 from paribus.site.pages.names import hardware_title
@@ -65,11 +66,7 @@ def stacks(site: Site, hardware: str) -> list[str]:
     profile = site.hardware.get(hardware)
     if profile is None:
         return sorted(measured)
-    able = {
-        name: "--".join(s.name.stack) + ("--think" if s.name.think else "")
-        for name, s in site.catalog.systems.items()
-        if fit(s, profile).can_run
-    }
+    able = {name: stack_name(s) for name, s in site.catalog.systems.items() if fit(s, profile).can_run}
     if profile.systems == "pairs":
         planned = set(able.values()) & _sides(site, hardware)
     else:
