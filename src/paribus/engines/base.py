@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from paribus.catalog import Scalar, System
 from paribus.conditions import UsageError
 from paribus.engines.counters import named
+from paribus.engines.scoring import Scoring
 from paribus.machine.ports import LOCALHOST
 
 How = Literal["env", "image", "binary", "endpoint"]
@@ -153,6 +154,9 @@ class Engine(Protocol):
     def compilations(self, log_text: str) -> list[Compilation]:
         """What a part of the log says was compiled or captured. In the measured part it invalidates the start."""
 
+    def scoring(self) -> Scoring | None:
+        """How given tokens are scored, for the lossless gate; None where the engine can't."""
+
 
 def refuse_unknown(who: str, given: Iterable[str], known: Iterable[str], what: str) -> None:
     """Raise `UsageError` for names that aren't known: `<who> knows no <what> <names>; known: ...`."""
@@ -208,3 +212,7 @@ class Adapter:
     def compilations(self, log_text: str) -> list[Compilation]:  # noqa: ARG002 (the protocol's signature)
         """None: an engine that compiles nothing, or doesn't say."""
         return []
+
+    def scoring(self) -> Scoring | None:
+        """None: the engine scores no given text."""
+        return None

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paribus.catalog import Scalar, System
+from paribus.catalog import PromptLine, Scalar, System
 from paribus.conditions import UsageError
 from paribus.engines.base import Adapter, Compilation, How, Launch, Running, refuse_unknown
 from paribus.engines.counters import SGLANG
 from paribus.engines.local import NoAnswer, ask_json
+from paribus.engines.scoring import Call, chat_messages, gap, token_ids
+from paribus.wire import Endpoint
 
 _SWITCHES = frozenset(
     {
@@ -121,6 +123,46 @@ _COMPILED = re.compile(
 )
 
 
+class SGLangScoring:
+    """Scoring of given tokens by SGLang's own `/generate`.
+
+    `srt/managers/io_struct.py` (`GenerateReqInput`); `srt/managers/tokenizer_manager.py` (`output_ids`; in `meta_info`
+    `input_token_logprobs`, rows of log-probability, token id and text, and `input_top_logprobs`, such rows or null for
+    each place); `srt/managers/scheduler_components/logprob_result_processor.py` (the first place has none); `/tokenize`
+    with messages renders them as a chat completion does (`srt/entrypoints/openai/protocol.py`, `TokenizeRequest`).
+    """
+
+    def tokens(self, endpoint: Endpoint, prompt: PromptLine) -> Call[list[int]]:
+        """`/tokenize` of the chat; the switch for thinking goes along as in a request."""
+        body = {"model": endpoint.model, **chat_messages(prompt), **endpoint.extra_body}
+        return Call("/tokenize", body, lambda reply: token_ids(reply["tokens"]))
+
+    def answer(self, endpoint: Endpoint, tokens: Sequence[int], max_tokens: int) -> Call[list[int]]:  # noqa: ARG002
+        """What is written after tokens, in tokens."""
+        body = {"input_ids": list(tokens), "sampling_params": {"temperature": 0, "max_new_tokens": max_tokens}}
+        return Call("/generate", body, lambda reply: token_ids(reply["output_ids"]))
+
+    def gaps(self, endpoint: Endpoint, tokens: Sequence[int], first: int) -> Call[list[float]]:  # noqa: ARG002
+        """The log-probabilities of all given tokens, and of the likeliest at each place."""
+        body = {
+            "input_ids": list(tokens),
+            "sampling_params": {"temperature": 0, "max_new_tokens": 1},
+            "return_logprob": True,
+            "logprob_start_len": 0,
+            "top_logprobs_num": 1,
+        }
+        return Call("/generate", body, lambda reply: _gaps(reply["meta_info"], tokens, first))
+
+
+def _gaps(told: Any, tokens: Sequence[int], first: int) -> list[float]:
+    own, best = told["input_token_logprobs"], told["input_top_logprobs"]
+    if [row[1] for row in own] != list(tokens) or len(best) != len(tokens):
+        raise ValueError("not one log-probability for each token")
+    return [
+        gap(row[0], [row[0], *(each[0] for each in top)]) for row, top in zip(own[first:], best[first:], strict=True)
+    ]
+
+
 class SGLang(Adapter):
     """The adapter."""
 
@@ -195,6 +237,10 @@ class SGLang(Adapter):
             what = match["what"] or match["what2"] or match["what3"]
             found.append(Compilation(what, float(seconds) if seconds else None))
         return found
+
+    def scoring(self) -> SGLangScoring:
+        """By the log-probabilities of its own `/generate`."""
+        return SGLangScoring()
 
 
 def _flag(name: str, value: Scalar) -> list[str]:

@@ -23,6 +23,7 @@ from paribus.engines.vllm.denoising import (
     generation_file,
     needs_generation_file,
 )
+from paribus.engines.vllm.scoring import VllmScoring
 
 SAMPLING = frozenset(
     {"temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty", "seed"}
@@ -113,6 +114,10 @@ class Vllm(Adapter):
     def compilations(self, log_text: str) -> list[Compilation]:
         """Graphs compiled and captured, and kernels compiled while serving."""
         return log.compilations(log_text)
+
+    def scoring(self) -> VllmScoring:
+        """By `prompt_logprobs`."""
+        return VllmScoring()
 
 
 def _denoising(running: Running, given: dict[str, Any]) -> dict[str, Any]:
