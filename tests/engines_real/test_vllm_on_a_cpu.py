@@ -6,6 +6,7 @@ within 1%. The diffusion model has random weights: its path is proven, not its s
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -16,7 +17,9 @@ from real_runs import ROOT, SHARED, Measured, Repository, page, record, speed, w
 
 from paribus.catalog import Catalog
 from paribus.catalog import envs as places
+from paribus.cli import lossless
 from paribus.engines import Session, build_environment, environment_python, fetch_weights, weights_path
+from paribus.quality.lossless_run import Given, score
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(2400)]
 
@@ -204,6 +207,35 @@ def test_speculation_is_counted_by_position_and_pieces_carry_several_tokens(repo
     assert start.manifest["observed"]["sampling_accepted"] == ["temperature"]
     if decoder.startswith("draft"):
         assert counted["accepted_tokens"] / counted["draft_tokens"] > 0.8, "it drafts for itself"
+
+
+def test_what_speculation_wrote_is_fed_through_plain_decoding(repository, smol, monkeypatch):
+    """The lossless gate at temperature 0, teacher-forced; a text with other tokens in it is told from the model's."""
+    repository.system_file("smollm2-wide", SMOL)
+    repository.weights("smollm2-wide--bf16", smol)
+    plain, subject = (f"smollm2-wide--bf16--vllm-cpu--{decoder}" for decoder in ("plain", "ngram-n4"))
+    plans = {name: repository.plan(name, ("c1-short",), 4, "greedy") for name in (plain, subject)}
+    catalog, broken = repository.catalog, []
+
+    def watched(endpoint, scoring, given: list[Given]):
+        other = [dataclasses.replace(one, tokens=(*one.tokens[:3], 1000, *one.tokens[4:])) for one in given[:2]]
+        broken.extend(score(endpoint, scoring, other))
+        return score(endpoint, scoring, given)
+
+    monkeypatch.setattr(lossless, "score", watched)
+    jobs = {name: plan.jobs[0] for name, plan in plans.items()}
+    asked = lossless.first_prompts(catalog, 14)
+    gate = lossless.Gate(repository.root, plans[plain], catalog, jobs, asked, max_tokens=32, at_once=4)
+    (verdict,) = gate.run(plain, [subject])
+    print(verdict.sentence)
+    assert verdict.form == "teacher-forced"
+    assert all(0 < row.subject_scored.tokens <= 32 for row in verdict.prompts)
+    assert verdict.standing != "failed", verdict.sentence
+    # Of the model's own tokens nearly all are the likeliest; the strange one never is.
+    gaps = [len(row.subject_scored.gaps) for row in verdict.prompts]
+    assert sum(gaps) < 0.05 * sum(row.subject_scored.tokens for row in verdict.prompts)
+    assert len(broken) == 4
+    assert all(one.violations >= 1 for one in broken)
 
 
 def test_block_diffusion_runs_its_true_path(repository, diffusion, tmp_path):

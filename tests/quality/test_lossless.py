@@ -11,8 +11,19 @@ from hypothesis import strategies as st
 
 from paribus.catalog import PromptLine
 from paribus.conditions import CheckFailed
-from paribus.quality.lossless import ALPHA, Compared, LosslessVerdict, digest, judge, sign_test, violations
-from paribus.quality.lossless_run import answers, compared
+from paribus.quality.lossless import (
+    ALPHA,
+    FEWEST,
+    MARGIN,
+    Compared,
+    LosslessVerdict,
+    Scored,
+    digest,
+    judge,
+    sign_test,
+    violations,
+)
+from paribus.quality.lossless_run import Given, answers, compared
 from scripted import DONE, Script, Scripted, Step, content, finish, usage
 
 
@@ -70,24 +81,46 @@ def test_a_lossless_decoder_rarely_fails_and_a_lossy_one_rarely_passes() -> None
     assert lossy.count("passed") == 0
 
 
+def scored(*gaps: float) -> Scored:
+    return Scored(tokens=40, gaps=list(gaps))
+
+
+def rows(subject: list[Scored], control: list[Scored]) -> list[Compared]:
+    return [
+        Compared(prompt=str(n), plain="p", control="c", subject="s", control_scored=b, subject_scored=a)
+        for n, (a, b) in enumerate(zip(subject, control, strict=True))
+    ]
+
+
 def test_given_text_that_plain_decoding_scores_is_judged_by_its_tokens() -> None:
     assert violations([0.0, 0.4, 0.5, 0.51, 7.0]) == 2
-    row = {"prompt": "a", "plain": "p", "control": "c", "subject": "s"}
-    tie = Compared(**row, control_violations=0, subject_violations=0)
-    assert judge([tie] * 3)[:2] == (0, 0)
-    broken = Compared(**row, control_violations=0, subject_violations=2)
-    assert judge([broken] * 5)[3] == "failed"
+    ties, broken = [scored(MARGIN, 0.1)] * FEWEST, [scored(2.0, 3.0)] * FEWEST
+    assert judge(rows(ties, ties)) == (0, 0, 1.0, "passed"), "other texts, but every token is a tie"
+    assert judge(rows(broken, ties))[::3] == (FEWEST, "failed")
+    assert judge(rows(broken, broken))[3] == "passed", "plain decoding breaks as many at another load"
+    one = [scored(2.0), *ties[1:]]
+    assert judge(rows(one, ties))[3] == "undecided"
+    # As many prompts differ, but in more tokens: not passed.
+    assert judge(rows([scored(2.0, 2.0), *ties[1:]], one))[3] == "undecided"
+    assert judge(rows(ties[1:], ties[1:]))[3] == "undecided", "too few prompts"
 
 
 def test_a_verdict_is_told_in_one_sentence() -> None:
-    def verdict(*counts: int) -> LosslessVerdict:
-        rows = prompts(*counts)
-        differ, control, p, standing = judge(rows)
+    def told(found: list[Compared], **more: object) -> LosslessVerdict:
+        differ, control, p, standing = judge(found)
         return LosslessVerdict(
-            schema_version=1, system="s", plain="p", max_tokens=64, at_once=4, engine="e", hashes={}, prompts=rows,
-            differ=differ, control_differ=control, p=p, standing=standing, measured_at="2026-12-01T10:00:00Z",
+            schema_version=1, system="s", plain="p", max_tokens=64, at_once=4, engine="e", hashes={}, prompts=found,
+            differ=differ, control_differ=control, p=p, standing=standing, measured_at="2026-12-01T10:00:00Z", **more,
         )  # fmt: skip
 
+    def verdict(*counts: int) -> LosslessVerdict:
+        return told(prompts(*counts))
+
+    forced = told(rows([scored(2.0, 0.3)] * 14, [scored(0.9), *[scored()] * 13]), form="teacher-forced", margin=MARGIN)
+    assert forced.sentence == (
+        "lossless: failed at T=0 on 14 prompts (14 of 560 tokens lie more than 0.5 below plain decoding's likeliest, "
+        "1 of plain's own at another load)"
+    )
     assert verdict(0, 0, 0, 14).sentence == "lossless: passed at T=0 on 14 prompts"
     assert verdict(6, 0, 1, 7).sentence == (
         "lossless: failed at T=0 (7 of 14 answers differ from plain decoding's, 1 of plain's own at another load)"
@@ -104,14 +137,14 @@ ASKED = [PromptLine(id=str(n), messages=[{"role": "user", "content": f"question 
 def test_answers_are_asked_at_temperature_0_in_order_and_so_many_at_once(scripted: Scripted) -> None:
     scripted.register("m", said("fine"))
     found = answers(scripted.endpoint("m"), ASKED, max_tokens=9, at_once=3)
-    assert len(set(found)) == 1
+    assert len({each.text for each in found}) == 1
     assert {(e.request["temperature"], e.request["max_tokens"], "seed" in e.request) for e in scripted.log()} == {
         (0.0, 9, False)
     }
     assert max(emission.active for emission in scripted.log()) <= 3
-    rows = compared(ASKED, found, found, ["other", *found[1:]])
+    rows = compared(ASKED, found, found, [Given("0", "other"), *found[1:]])
     assert [row.prompt for row in rows] == [str(n) for n in range(6)]
-    assert rows[0].plain == rows[0].control == digest(found[0]) != rows[0].subject
+    assert rows[0].plain == rows[0].control == digest(found[0].text) != rows[0].subject
     assert judge(rows)[:2] == (1, 0)
 
 

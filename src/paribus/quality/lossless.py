@@ -19,6 +19,8 @@ MARGIN = 0.5
 """Natural logarithms that a token may lie below the top one and still be a tie decided by rounding."""
 
 ALPHA = 0.05
+FEWEST = 14
+"""Prompts under which nothing passes: two of each of the seven kinds."""
 
 Standing = Literal["passed", "failed", "undecided"]
 
@@ -27,19 +29,34 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
-class Compared(_Part):
-    """One prompt: sha256 (first 16 hex digits) of three answers at temperature 0, and the violations of two of them.
+class Scored(_Part):
+    """One answer fed through plain decoding: its tokens, and how far those that aren't the likeliest lie below it.
 
-    `plain` one at a time; `control` plain again, several at once; `subject` the decoder, one at a time. Violations are
-    null where the engine scores no given text.
+    `gaps`: natural logarithms, in the order of the tokens.
+    """
+
+    tokens: int = Field(ge=1)
+    gaps: list[float] = []
+
+    @property
+    def violations(self) -> int:
+        """Tokens that lie more than the margin below the likeliest."""
+        return violations(self.gaps)
+
+
+class Compared(_Part):
+    """One prompt: sha256 (first 16 hex digits) of three answers at temperature 0, and two of them scored.
+
+    `plain` one at a time; `control` plain again, several at once; `subject` the decoder, one at a time. Scores are null
+    where the engine scores no given text; then the answers are compared.
     """
 
     prompt: str
     plain: str
     control: str
     subject: str
-    control_violations: int | None = None
-    subject_violations: int | None = None
+    control_scored: Scored | None = None
+    subject_scored: Scored | None = None
 
 
 class LosslessVerdict(_Part):
@@ -49,6 +66,8 @@ class LosslessVerdict(_Part):
     system: str
     plain: str
     form: Literal["equal-outputs", "teacher-forced"] = "equal-outputs"
+    margin: float | None = None
+    """Of the teacher-forced form: natural logarithms."""
     temperature: float = 0.0
     max_tokens: int = Field(ge=1)
     at_once: int = Field(ge=2)
@@ -65,11 +84,20 @@ class LosslessVerdict(_Part):
     @property
     def sentence(self) -> str:
         """What a reader is told."""
-        if self.standing == "passed":
-            return f"lossless: passed at T=0 on {len(self.prompts)} prompts"
-        counts = f"{self.differ} of {len(self.prompts)} answers differ from plain decoding's, {self.control_differ} "
-        counts += "of plain's own at another load"
-        return f"lossless: {self.standing} at T=0 ({counts})"
+        prompts = f"{len(self.prompts)} prompts"
+        if self.form == "equal-outputs" and self.standing == "passed":
+            return f"lossless: passed at T=0 on {prompts}"
+        if self.form == "equal-outputs":
+            counts = (
+                f"{self.differ} of {len(self.prompts)} answers differ from plain decoding's, {self.control_differ} "
+            )
+            return f"lossless: {self.standing} at T=0 ({counts}of plain's own at another load)"
+        subject, control = totals(self.prompts)
+        tokens = sum(one.subject_scored.tokens for one in self.prompts if one.subject_scored)
+        counts = (
+            f"{subject} of {tokens:,} tokens lie more than {MARGIN} below plain decoding's likeliest, {control} of "
+        )
+        return f"lossless: {self.standing} at T=0 on {prompts} ({counts}plain's own at another load)"
 
 
 def digest(text: str) -> str:
@@ -85,16 +113,26 @@ def violations(gaps: Sequence[float], margin: float = MARGIN) -> int:
 def judge(prompts: Sequence[Compared]) -> tuple[int, int, float, Standing]:
     """Prompts that differ, those of plain against plain, a p-value, and the standing.
 
-    Passed: no more prompts differ than of plain against plain. Else McNemar's exact one-sided test over the prompts
-    where only one of the two differs decides between failed (p under 5%) and undecided: ask more prompts.
+    A prompt differs when its answer holds violations; where nothing is scored, when it isn't plain's. Passed: no more
+    prompts differ than of plain against plain, nor are there more violations in all. Else McNemar's exact one-sided
+    test over the prompts where only one of the two differs decides between failed (p under 5%) and undecided: ask more
+    prompts.
     """
-    subject = [_differs(one.subject_violations, one.subject, one.plain) for one in prompts]
-    control = [_differs(one.control_violations, one.control, one.plain) for one in prompts]
+    subject = [_differs(one.subject_scored, one.subject, one.plain) for one in prompts]
+    control = [_differs(one.control_scored, one.control, one.plain) for one in prompts]
     only_subject = sum(a and not b for a, b in zip(subject, control, strict=True))
     only_control = sum(b and not a for a, b in zip(subject, control, strict=True))
     p = sign_test(only_subject, only_control)
-    standing: Standing = "passed" if sum(subject) <= sum(control) else "failed" if p < ALPHA else "undecided"
+    more = sum(subject) > sum(control) or totals(prompts)[0] > totals(prompts)[1]
+    passed = not more and len(prompts) >= FEWEST
+    standing: Standing = "passed" if passed else "failed" if p < ALPHA else "undecided"
     return sum(subject), sum(control), p, standing
+
+
+def totals(prompts: Sequence[Compared]) -> tuple[int, int]:
+    """Violations of the decoder and of plain decoding at another load, over all prompts; 0 where nothing is scored."""
+    subject = sum(one.subject_scored.violations for one in prompts if one.subject_scored)
+    return subject, sum(one.control_scored.violations for one in prompts if one.control_scored)
 
 
 def sign_test(more: int, less: int) -> float:
@@ -102,5 +140,5 @@ def sign_test(more: int, less: int) -> float:
     return 1.0 if more == 0 else float(special.betainc(more, less + 1, 0.5))
 
 
-def _differs(found: int | None, answer: str, plain: str) -> bool:
-    return answer != plain if found is None else found > 0
+def _differs(scored: Scored | None, answer: str, plain: str) -> bool:
+    return answer != plain if scored is None else scored.violations > 0

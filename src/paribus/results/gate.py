@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.conditions import CheckFailed, RunPath
-from paribus.quality.lossless import LosslessVerdict, judge
+from paribus.quality.lossless import MARGIN, LosslessVerdict, judge
 from paribus.results.findings import Report
 from paribus.results.reading import read_model
 from paribus.results.run import RESULTS_ROOTS, find_named
@@ -20,6 +20,13 @@ def read_gate(folder: Path, path: RunPath) -> LosslessVerdict:
     made = judge(verdict.prompts)
     if made[:2] != (verdict.differ, verdict.control_differ) or made[3] != verdict.standing:
         raise CheckFailed(f"{path}/{FILE} says {verdict.sentence!r}, and its answers make another verdict")
+    scored = verdict.form == "teacher-forced"
+    if any(
+        (one.subject_scored is not None, one.control_scored is not None) != (scored, scored) for one in verdict.prompts
+    ):
+        raise CheckFailed(f"{path}/{FILE} is {verdict.form}, and its prompts hold another form of the gate")
+    if verdict.margin != (MARGIN if scored else None):
+        raise CheckFailed(f"{path}/{FILE} was judged by a margin of {verdict.margin}, and the gate's is {MARGIN}")
     if verdict.system != path.system:
         raise CheckFailed(f"{path}/{FILE} is about another system: {verdict.system}")
     return verdict
