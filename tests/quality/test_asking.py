@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,12 +37,18 @@ def questions(n: int, repeats: int = 1) -> list[Question]:
     ]
 
 
-def ask(endpoint: Endpoint, path: Path, asked: list[Question], **more: object) -> list[Entry]:
+def ask(
+    endpoint: Endpoint,
+    path: Path,
+    asked: list[Question],
+    answered: Callable[[Key], None] = lambda _key: None,
+    **more: object,
+) -> list[Entry]:
     asking = Asking(endpoint, {"temperature": 0.2}, 64, first_wait_s=0.01, **{"concurrency": 4, **more})
 
     async def go(journal: Journal) -> list[Entry]:
-        async with Client(endpoint) as client:
-            return await answer_all(LiveAnswerer(client, asking, journal, lambda: None), asked)
+        async with Client(endpoint) as client, LiveAnswerer(client, asking, journal, answered) as answerer:
+            return await answer_all(answerer, asked)
 
     with Journal(path, HEADER) as journal:
         return run(go(journal))
@@ -152,21 +160,67 @@ def test_every_answer_is_on_disk_before_it_is_handed_on_and_a_slow_disk_holds_up
     ask(scripted.endpoint("n4"), path, questions(1))
     scripted.clear()
     stuck, real, synced = threading.Event(), os.fsync, []
+    durable, too_early = [b""], []
 
     def slow(handle: int) -> None:
-        """The disk takes until a later request has left."""
+        """The disk takes until every other request has left."""
         synced.append(threading.get_ident())
+        written = path.read_bytes()
         if len(synced) == 1:
             assert stuck.wait(60)
-        elif len(scripted.log()) >= 4:
-            stuck.set()
         real(handle)
+        durable[0] = written
+
+    def answered(key: Key) -> None:
+        if f'"{key.item}"'.encode() not in durable[0]:
+            too_early.append(key)
+
+    def watch() -> None:
+        while len(scripted.log()) < 8:
+            stuck.wait(0.01)
+        stuck.set()
 
     monkeypatch.setattr("paribus.quality.journal.os.fsync", slow)
-    entries = ask(scripted.endpoint("n4"), path, questions(9), concurrency=2)
-    assert len(synced) == 8
+    watching = threading.Thread(target=watch)
+    watching.start()
+    entries = ask(scripted.endpoint("n4"), path, questions(9), answered, concurrency=2)
+    watching.join()
+    assert not too_early
+    assert 2 <= len(synced) <= 4  # those that waited for the slow sync shared the next one
     assert threading.get_ident() not in synced
     assert read_journal(path)[1] == {entry.key: entry for entry in entries}
+
+
+def test_an_answer_that_came_is_written_even_when_the_run_is_stopped(scripted: Scripted, tmp_path: Path) -> None:
+    """All four came, and the first is still being written when the run is cancelled: the others are kept too."""
+    path, endpoint = tmp_path / "j.jsonl", scripted.endpoint("n4")
+    asking, busy, came = Asking(endpoint, {}, 64, 4), threading.Event(), []
+
+    async def go(journal: Journal) -> None:
+        async with Client(endpoint) as client, LiveAnswerer(client, asking, journal, lambda _key: None) as answerer:
+            recorder = answerer._recorder
+            real = recorder.add
+
+            def slowly(make: Callable[[], Entry]) -> Entry:
+                busy.wait(60)
+                return make()
+
+            async def add(make: Callable[[], Entry]) -> tuple[Entry, int]:
+                came.append(make)
+                return await real(partial(slowly, make))
+
+            recorder.add = add  # type: ignore[method-assign]
+            work = asyncio.ensure_future(answer_all(answerer, questions(4)))
+            while len(came) < 4:
+                await asyncio.sleep(0.01)
+            work.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await work
+            busy.set()
+
+    with Journal(path, HEADER) as journal:
+        run(go(journal))
+    assert len(read_journal(path)[1]) == 4
 
 
 def test_tokens_times_and_reasoning_are_kept(scripted: Scripted, tmp_path: Path) -> None:

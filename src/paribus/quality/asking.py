@@ -11,11 +11,13 @@ import hashlib
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, Protocol, Self, TypeVar
 
 from paribus.catalog import PromptLine
 from paribus.conditions import CheckFailed, EnvironmentFault
 from paribus.quality.journal import Entry, Journal, Key
+from paribus.quality.recorder import Recorder
 from paribus.wire import Client, Endpoint, Outcome, payload, read_answer
 
 T = TypeVar("T")
@@ -81,12 +83,16 @@ def seed_of(key: Key) -> int:
 
 
 class LiveAnswerer:
-    """Asks the server and journals each answer; what the journal has already isn't asked again."""
+    """Asks the server and journals each answer; what the journal has already isn't asked again.
 
-    def __init__(self, client: Client, asking: Asking, journal: Journal, answered: Callable[[], None]) -> None:
+    `async with`: at its end all that came is written down. `answered` is told the key of each new answer.
+    """
+
+    def __init__(self, client: Client, asking: Asking, journal: Journal, answered: Callable[[Key], None]) -> None:
         self._client = client
         self._asking = asking
         self._journal = journal
+        self._recorder = Recorder(journal)
         self._answered = answered
         self._slots = asyncio.Semaphore(asking.concurrency)
         self._count = 0
@@ -97,14 +103,22 @@ class LiveAnswerer:
         if entry is not None:
             return question.same(entry)
         async with self._slots:
-            entry = await self._ask(question)
-        self._journal.append(entry, sync=False)
-        # A disk may take tens of milliseconds: meanwhile the next request leaves, and other streams are read in time.
-        await asyncio.to_thread(self._journal.sync)
-        self._answered()
+            make = await self._ask(question)
+            # The next request leaves when this one's line is written: a killed process loses no more than are asked
+            # at once. It doesn't wait for the disk, which may take tens of milliseconds.
+            entry, number = await self._recorder.add(make)
+        await self._recorder.durable(number)
+        self._answered(question.key)
         return entry
 
-    async def _ask(self, question: Question) -> Entry:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._recorder.close()
+
+    async def _ask(self, question: Question) -> Callable[[], Entry]:
+        """Send a question until it is answered or given up; what makes the entry, which may take a while."""
         asking, seed = self._asking, seed_of(question.key) if self._asking.seeds else None
         prompt = PromptLine(
             id=question.key.item[:200] or "item", messages=list(question.messages), tools=list(question.tools) or None
@@ -129,7 +143,7 @@ class LiveAnswerer:
                 f"can't reach {asking.endpoint.base_url} ({self._client.last_fault or 'no connection'}): "
                 "start again, what was answered is kept"
             )
-        return _entry(question, seed, body, attempt, outcome)
+        return partial(_entry, question, seed, body, attempt, outcome)
 
     async def _send(self, body: bytes, key: Key) -> Outcome:
         index, self._count = self._count, self._count + 1

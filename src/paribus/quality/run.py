@@ -49,6 +49,10 @@ def _quiet(_done: int, _of: int) -> None:
     pass
 
 
+def _untold(_key: Key) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """A task to be answered: its items, how often, how long, and what is known of the model."""
@@ -183,9 +187,11 @@ def generate(
     path, header = folder / JOURNAL, evaluation.header(asking)
     with Journal(path, header) as journal:
         total = len(evaluation.items.items) * evaluation.repeats
+        begun = {key[:3] for key in journal.entries}
 
-        def answered() -> None:
-            progress(len({entry_key[:3] for entry_key in journal.entries}), total)
+        def answered(key: Key) -> None:
+            begun.add(key[:3])
+            progress(len(begun), total)
 
         def answer_many(questions: Sequence[Question]) -> list[Entry]:
             return run(_with_client(asking, journal, answered, lambda answerer: answer_all(answerer, questions)))
@@ -193,7 +199,7 @@ def generate(
         if tau2.is_real(evaluation.task):
             stage = tau2.Stage(root, folder, header.concurrency, lambda done: progress(done, total))
             live = partial(tau2.play_live, evaluation, stage, header)
-            run(_with_client(asking, journal, lambda: None, live))
+            run(_with_client(asking, journal, _untold, live))
         elif evaluation.task.family == "tau2":
             run(_with_client(asking, journal, answered, lambda answerer: _dialogues(evaluation, root, answerer)))
         else:
@@ -210,13 +216,17 @@ def generate(
 
 
 async def _with_client(
-    asking: Asking, journal: Journal, answered: Callable[[], None], work: Callable[[Answerer], Coroutine[Any, Any, T]]
+    asking: Asking,
+    journal: Journal,
+    answered: Callable[[Key], None],
+    work: Callable[[Answerer], Coroutine[Any, Any, T]],
 ) -> T:
     async with Client(
         asking.endpoint, total_timeout_s=asking.total_timeout_s, idle_timeout_s=asking.idle_timeout_s
     ) as client:
         await client.open(asking.concurrency)
-        return await work(LiveAnswerer(client, asking, journal, answered))
+        async with LiveAnswerer(client, asking, journal, answered) as answerer:
+            return await work(answerer)
 
 
 async def _dialogues(evaluation: Evaluation, root: Path, answerer: Answerer) -> list[tuple[str, int, Dialogue]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -127,10 +127,8 @@ async def open_user(
         await _check_model(client, endpoint, simulator)
         asking = Asking(endpoint, _numbers(simulator), simulator.cap, header.concurrency)
         with Journal(folder / SIMULATOR, simulator_header(header, simulator)) as journal:
-            yield LiveAnswerer(client, asking, journal, _silent)
-
-
-_silent: Callable[[], None] = lambda: None  # noqa: E731
+            async with LiveAnswerer(client, asking, journal, lambda _key: None) as user:
+                yield user
 
 
 def _numbers(simulator: UserSimulator) -> dict[str, float | int]:
