@@ -12,8 +12,10 @@ import pytest
 import yaml
 
 from paribus.catalog import Catalog, Pair, Plan, Surroundings, resolve
+from paribus.catalog.select import stack_name
 from paribus.conditions import UsageError
-from paribus.results.pairing import duels
+from paribus.results.gates import parse_subjects, refusals
+from paribus.results.pairing import duels, subjects_of
 
 ROOT = Path(__file__).parents[2]
 CATALOG = Catalog(ROOT)
@@ -50,6 +52,29 @@ def test_a_controlled_pair_has_one_engine_precision_and_cache(pair: Pair) -> Non
     left, right = (stack.split("--") for stack, _ in pair.sides())
     assert left[1:3] == right[1:3]
     assert len({CATALOG.models[m].precisions[p].kv_cache for m, p in ((left[0], left[1]), (right[0], right[1]))}) == 1
+
+
+@pytest.mark.parametrize("card", ["h100", "b200", "m3-max"])
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=lambda p: p.pair)
+def test_what_the_catalog_declares_of_both_sides_never_forbids_their_duel(pair: Pair, card: str) -> None:
+    allowed = parse_subjects(subjects_of(pair))
+    left, right = ([_told(name, card) for name in _systems(*side)] for side in pair.sides())
+    for one in left:
+        for other in right:
+            assert [str(difference) for difference in refusals(one, other, allowed)] == []
+
+
+def _systems(stack: str, decoder: str | None) -> list[str]:
+    systems = CATALOG.systems.items()
+    return [n for n, s in systems if stack_name(s) == stack and decoder in (None, s.name.decoder)]
+
+
+def _told(name: str, card: str) -> Any:
+    """What is known of a system's run before it is measured, and what would be read of weights that nobody pinned."""
+    system = CATALOG.systems[name]
+    declared = system.declared(BUILDS[system.name.engine], system.launch_on(card))
+    unpinned = {} if system.precision.weights.pinned else {"weights_revision": f"whatever {system.name.model} is"}
+    return SimpleNamespace(conditions=declared | unpinned, kind="speed", origin="catalog", flags=[])
 
 
 def test_a_card_plans_the_pairs_of_which_it_runs_both_sides() -> None:

@@ -1,5 +1,6 @@
 """Two runs are compared when only the subject differs; else every difference is named with both values."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,6 +42,31 @@ def changed(data: RunData, **conditions: Any) -> RunSummary:
     declared = {**data.summary.declared, **{n: v for n, v in conditions.items() if CONDITIONS[n].how == "declared"}}
     observed = {**data.summary.observed, **{n: v for n, v in conditions.items() if CONDITIONS[n].how == "observed"}}
     return data.summary.model_copy(update={"declared": declared, "observed": observed})
+
+
+def test_every_condition_that_may_be_the_subject_has_a_word() -> None:
+    told = {name for names in SUBJECTS.values() for name in names}
+    assert told == {name for name, condition in CONDITIONS.items() if condition.gates == "subject"}
+
+
+def test_two_models_whose_weights_were_fetched_unpinned_are_compared(pair: tuple[RunData, RunData]) -> None:
+    left, right = (changed(pair[0], model=name, weights=name, weights_revision=name * 20) for name in ("aa", "bb"))
+    assert refusals(left, right, parse_subjects("model")) == []
+    assert [d.name for d in refusals(left, right, parse_subjects("decoder"))] == [
+        "model",
+        "weights",
+        "weights_revision",
+    ]
+
+
+def test_launch_settings_that_differ_are_named_in_the_sentence_one_by_one(pair: tuple[RunData, RunData]) -> None:
+    settings = {"launch": {"slots": 4, "batch": 512}}, {"launch": {"slots": 4}}
+    left, right = (replace(one, summary=changed(one, **given)) for one, given in zip(pair, settings, strict=True))
+    with pytest.raises(CheckFailed, match=r"launch settings: batch 512 and none \(to compare just this: .*launch"):
+        compare(left, right, DECODER)
+    made = compare(left, right, parse_subjects("decoder,launch"))
+    assert made.sentences()[0].endswith("; they also differ in: launch settings")
+    assert "also differ" not in compare(*pair, DECODER).sentences()[0]
 
 
 def test_the_decoder_is_compared_when_it_is_the_subject(pair: tuple[RunData, RunData]) -> None:

@@ -10,7 +10,7 @@ import click
 from paribus.catalog import Catalog
 from paribus.conditions import UsageError
 from paribus.results.batches import window_batches
-from paribus.results.compare import Comparison, compare, sentence
+from paribus.results.compare import Comparison, compare
 from paribus.results.data import RunData
 from paribus.results.gates import SUBJECTS, parse_subjects
 from paribus.results.paired import margin_of
@@ -67,6 +67,9 @@ def as_data(made: Comparison) -> dict[str, object]:
         "left": made.left.summary.run_id,
         "right": made.right.summary.run_id,
         "subject": [{"condition": d.name, "left": d.left, "right": d.right} for d in made.subject],
-        "ratios": [{**dataclasses.asdict(one), "sentence": sentence(one, made.names)} for one in made.ratios],
+        "ratios": [
+            {**dataclasses.asdict(one), "sentence": said}
+            for one, said in zip(made.ratios, made.sentences(), strict=True)
+        ],
         "notes": made.notes,
     }

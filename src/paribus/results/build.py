@@ -21,7 +21,7 @@ from paribus.conditions import CheckFailed, RunPath, inside, run_id, sha256_file
 from paribus.machine.files import write_atomic
 from paribus.results.batches import window_batches
 from paribus.results.claims import claim_rows
-from paribus.results.compare import compare, sentence
+from paribus.results.compare import compare, untold
 from paribus.results.data import RunData
 from paribus.results.database import write_database, write_exports
 from paribus.results.facts import about, catalog_rows, left_out, supersede, superseded
@@ -219,8 +219,9 @@ def _ratios(match: Match, margin: float | None) -> Rows:
         return {"figures": [], "about": [{"refused": str(refused), "notes": []}]}
     ids, demo = (left.run_id, right.run_id), match.left.place.demo or match.right.place.demo
     ranked = left.ranked and right.ranked and not demo
-    figures = [figure_row(one, ids, ranked, sentence(one, made.names)) for one in made.ratios]
-    return {"figures": figures, "about": [{"refused": None, "notes": made.notes}]}
+    figures = [figure_row(one, ids, ranked, said) for one, said in zip(made.ratios, made.sentences(), strict=True)]
+    notes = [*made.notes, *(f"they differ in {difference}" for difference in untold(made.subject))]
+    return {"figures": figures, "about": [{"refused": None, "notes": notes}]}
 
 
 def _duel_row(duel: Duel, done: Mapping[tuple[str, str], Rows]) -> TableRow:

@@ -27,6 +27,11 @@ from paribus.speed.statistics import Estimate, ratio_of_batches, ratio_of_starts
 FEW = 100
 """Fewer questions than this are few, and the comparison says so."""
 
+TOLD_BY_NAMES = frozenset(
+    {"model", "weights", "weights_revision", "kind", "engine", "decoder", "decoder_parameters", "drafter", "lossy"}
+)
+"""Conditions whose difference the two names tell already: those of systems or, within one stack, of decoders."""
+
 Batches = Callable[[RunData], Sequence[float]]
 """Reads a run's batch means of its window: only where a side has a single start, since it reads the raw file."""
 
@@ -49,7 +54,7 @@ class Comparison:
 
     def sentences(self) -> list[str]:
         """Each ratio in one sentence."""
-        return [sentence(one, self.names) for one in self.ratios]
+        return [sentence(one, self.names, self.subject) for one in self.ratios]
 
 
 def compare(
@@ -86,8 +91,18 @@ def compare(
     return Comparison(left, right, names, found, ratios, notes)
 
 
-def sentence(one: Number, names: tuple[str, str]) -> str:
-    """A ratio or difference in one sentence, with what its interval rests on."""
+def untold(subject: Iterable[Difference]) -> list[Difference]:
+    """What differs and isn't told by the names of the two sides."""
+    return [difference for difference in subject if difference.name not in TOLD_BY_NAMES]
+
+
+def sentence(one: Number, names: tuple[str, str], subject: Iterable[Difference] = ()) -> str:
+    """A ratio or difference in one sentence, with what its interval rests on and what else differs by declaration."""
+    labels = ", ".join(difference.label for difference in untold(subject))
+    return _said(one, names) + (f"; they also differ in: {labels}" if labels else "")
+
+
+def _said(one: Number, names: tuple[str, str]) -> str:
     basis = f" ({BASIS[one.basis]})" if one.basis in ("prompts", "kinds", "batches") else ""
     if one.unit == "points":
         return difference_sentence(names, one.title, _hundredth(one.estimate)) + basis + seen_words(one.detail)

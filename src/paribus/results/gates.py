@@ -18,9 +18,9 @@ from paribus.speed.flags import admits_fewer
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "decoder": ("decoder", "decoder_parameters", "drafter"),
     "denoising": ("lossy",),
-    "model": ("model", "weights", "kind"),
+    "model": ("model", "weights", "weights_revision", "kind"),
     "engine": ("engine", "engine_build", "engine_version", "attention_backend", "launch"),
-    "launch": ("launch",),
+    "launch": ("launch", "attention_backend"),
     "driver": ("driver",),
     "prefix-caching": ("prefix_caching",),
     "cpu": ("cpu", "cpu_count", "memory_gb"),
@@ -45,7 +45,14 @@ class Difference:
     remedy: str = ""
 
     def __str__(self) -> str:
-        return f"{self.label}: {_shown(self.left)} and {_shown(self.right)}{self.remedy}"
+        left, right = self.left, self.right
+        if isinstance(left, Mapping) and isinstance(right, Mapping):
+            # Of two lists of settings only those that differ.
+            left, right = (
+                {name: value for name, value in one.items() if name not in other or other[name] != value}
+                for one, other in ((left, right), (right, left))
+            )
+        return f"{self.label}: {_shown(left)} and {_shown(right)}{self.remedy}"
 
 
 def parse_subjects(text: str | None) -> frozenset[str]:
@@ -84,7 +91,7 @@ def _one(name: str, a: Conditions, b: Conditions, allowed: frozenset[str]) -> Di
     refused = condition.gates == "always" or name not in allowed
     remedy = ""
     if refused and condition.gates == "subject":
-        word = next((word for word, names in SUBJECTS.items() if name in names), name)
+        word = min((word for word, names in SUBJECTS.items() if name in names), key=lambda w: len(SUBJECTS[w]))
         remedy = f" (to compare just this: --subject {word})"
     return Difference(name, condition.label, a.get(name), b.get(name), refused, remedy)
 

@@ -12,8 +12,11 @@ from paribus.results.data import RunData
 from paribus.results.rows import stack_of
 
 PLAIN = "plain"
-CONTROLLED = "decoder,model,denoising"
+DECODER = "decoder,launch"
+CONTROLLED = "decoder,model,denoising,launch"
 BEST_STACK = "decoder,model,denoising,engine,prefix-caching"
+"""What may differ, and is then named. Each side is launched as its maintainers do it, and some decoders need settings
+of their own (PROTOCOL rule 4): even where only the decoding is the subject, launch settings may be others."""
 
 Place = tuple[bool, str, str, str]
 """Demo or not, hardware, machine, measure: where runs meet."""
@@ -61,7 +64,7 @@ def decoders(runs: Iterable[RunData]) -> list[Match]:
         name = SystemName.parse(data.summary.system)
         groups[place_of(data), stack_of(name)][name.decoder] = data
     return [
-        Match(data, group[PLAIN], "decoder")
+        Match(data, group[PLAIN], DECODER)
         for group in groups.values()
         if PLAIN in group
         for decoder, data in sorted(group.items())
@@ -119,13 +122,20 @@ def _match(
     if pair.left == pair.right and pair.right_decoder is None:
         plain = table.get((place, pair.left), {}).get(PLAIN)
         same = left is None or plain is None or left is plain
-        return None if same or left is None or plain is None else Match(left, plain, "decoder")
+        return None if same or left is None or plain is None else Match(left, plain, subjects_of(pair))
     right = _chosen(
         table.get((place, pair.right), {}), pair.right_decoder, _winner(pair.right, place, verdicts, picks, table)
     )
     if left is None or right is None or left is right:
         return None
-    return Match(left, right, CONTROLLED if pair.kind == "controlled" else BEST_STACK)
+    return Match(left, right, subjects_of(pair))
+
+
+def subjects_of(pair: Pair) -> str:
+    """What may differ between the two sides of a pair (words for `gates.parse_subjects`)."""
+    if pair.left == pair.right and pair.right_decoder is None:
+        return DECODER
+    return CONTROLLED if pair.kind == "controlled" else BEST_STACK
 
 
 def _winner(

@@ -103,7 +103,7 @@ FIGURES = _table(
     ("other_run_id", "VARCHAR", "for a ratio or a difference: the run it is compared with; else NULL"),
     ("metric", "VARCHAR", "the metric, e.g. time_to_100, throughput, speedup_time_to_100"),
     ("title", "VARCHAR", "the metric in words"),
-    ("unit", "VARCHAR", "ms, tok/s, x (a ratio), share, points, ..."),
+    ("unit", "VARCHAR", "ms, s, tokens/s, standard tokens/s, x (a ratio), share, points, ..."),
     ("better", "VARCHAR", "higher or lower; empty where neither is better"),
     ("value", "DOUBLE", "the number"),
     ("low", "DOUBLE", "lower end of the 95% interval on this machine; NULL where one start allows none"),
@@ -119,7 +119,7 @@ FIGURES = _table(
     ("kind_high", "DOUBLE", "ratios: the largest ratio over the kinds of text"),
     ("ranked", "BOOLEAN", "whether the number may stand in a ranking"),
     ("sentence", "VARCHAR", "the number in one sentence"),
-    ("detail", "JSON", "ratios: value for each kind of text, k, prompts used, subject of the comparison"),
+    ("detail", "JSON", "ratios: value for each kind of text, k, prompts used; differences: questions, detectable"),
 )
 
 REQUESTS = _table(
