@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from paribus.catalog.envs import drafter_marker, items_marker, weights_marker
+from paribus.catalog.estimate_dialogues import DialogueCost, dialogue_cost
 from paribus.catalog.hardware import Speeds
 from paribus.catalog.load import Catalog
 from paribus.catalog.plan import Job, PlannedMeasure, Totals
@@ -42,6 +43,8 @@ class Estimator:
 
     def tokens(self, measure: PlannedMeasure) -> float:
         """Tokens that one start of a measure generates."""
+        if (dialogues := self._dialogues(measure)) is not None:
+            return dialogues.tokens
         cap = float(measure.declared["cap"]) * USED_OF_CAP
         if "task" in measure.declared:
             answer = min(cap, QUALITY_ANSWER_TOKENS[bool(measure.declared["thinking"])])
@@ -69,7 +72,17 @@ class Estimator:
             return prompts
         return self._bound(measure) or max(prompts, (self.scale.window_completions + 2) * at_once)
 
+    def _dialogues(self, measure: PlannedMeasure) -> DialogueCost | None:
+        """The cost of a task of dialogues; None for any other measure."""
+        task = self.catalog.tasks.get(measure.id) if "task" in measure.declared else None
+        if task is None or "scripted_turns" not in task.settings:
+            return None
+        return dialogue_cost(task, measure.declared, self._items(measure))
+
     def _quality_seconds(self, measure: PlannedMeasure) -> float:
+        if (cost := self._dialogues(measure)) is not None:
+            read = cost.prompt_tokens / self.speeds.prompt
+            return cost.tokens / self.speeds.decode_16 + read + cost.waiting_s
         answers = self._items(measure) * int(measure.declared["repeats"])
         return self.tokens(measure) / self.speeds.decode_16 + answers * QUALITY_PROMPT_TOKENS / self.speeds.prompt
 
