@@ -1,0 +1,48 @@
+"""The quality canary (PROTOCOL rule 5): 200 questions asked of the decoder, beside plain decoding's answers.
+
+It finds a decoder that breaks answers, not one that costs a point: 200 questions can't see that. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scipy import special
+
+from paribus.quality.lossless import Standing
+from paribus.quality.statistics import Difference, paired_difference
+
+FAILS = 0.01
+"""The chance, at most, that a decoder that loses nothing fails."""
+PASSES = 0.05
+"""The chance, at most, that a decoder that loses as much as the margin passes."""
+
+
+def difference(decoder: Mapping[str, float], plain: Mapping[str, float]) -> Difference:
+    """Decoder minus plain over the questions that both answered, as shares of 1; repeats are averaged before."""
+    return paired_difference(decoder, plain)
+
+
+def judge_canary(found: Difference, margin: float, count: int) -> Standing:
+    """The standing after `count` questions were to be asked.
+
+    Failed: worse than plain, one-sided t test at 1%. Passed: all questions were asked and a loss as large as the margin
+    is ruled out, one-sided t test at 5%. Else undecided: ask again (`--config repeat=2`), the answers add up.
+    """
+    if found.error is None:
+        return "undecided"
+    reach = float(special.stdtrit(found.questions - 1, 1 - FAILS)) * found.error
+    if found.value + reach < 0:
+        return "failed"
+    least = found.value - float(special.stdtrit(found.questions - 1, 1 - PASSES)) * found.error
+    return "passed" if found.questions >= count and least > -margin else "undecided"
+
+
+def canary_sentence(found: Difference, standing: Standing, margin: float, count: int) -> str:
+    """The verdict in words, with its arithmetic."""
+    part = "" if found.questions >= count else f" of {count}"
+    said = f"canary: {standing} on {found.questions}{part} questions"
+    if found.error is None:
+        return said
+    half = 1.96 * 100 * found.error
+    return f"{said} ({100 * found.value:+.1f} points ±{half:.1f} beside plain decoding, margin {100 * margin:.0f})"
