@@ -47,7 +47,7 @@ def test_plain_decoding_against_itself_rarely_fails(starts: int, prompts: int) -
     found = standings(np.random.default_rng(5), runs, starts, 1.0, 0.0, prompts)
     assert found.count("failed") <= 0.01 * runs + 3 * (0.01 * runs) ** 0.5, "1%, and chance"
     if starts == 5:
-        assert found.count("passed") >= 0.85 * runs
+        assert found.count("passed") >= 0.75 * runs
 
 
 def test_a_test_is_as_rare_as_it_says() -> None:
