@@ -43,6 +43,11 @@ class Stack:
         return [s for s in self.candidates if s is not self.plain]
 
     @property
+    def speculating(self) -> list[System]:
+        """Decoders that are declared lossless, and must be seen to be: each gets its own canary."""
+        return [s for s in self.candidates if s.decoder.speculates]
+
+    @property
     def thinks(self) -> bool:
         """Whether these systems think."""
         return self.systems[0].name.think

@@ -91,14 +91,18 @@ class _Resolution:
     def plan(self) -> Plan:
         groups = stacks(self.selection.systems, self.around.builds)
         simulator = self.around.user_simulator
-        tasks = [
-            declare_task(self.catalog, self.config, t, self.parts.get(t.task), simulator) for t in self.selection.tasks
+        wanted = [
+            (t.canary is None, declare_task(self.catalog, self.config, t, self.parts.get(t.task), simulator))
+            for t in self.selection.tasks
         ]
+        tasks, canaries = ([w for own, w in wanted if own is plain] for plain in (True, False))
         for n in range(1, self.config.repeat + 1):
             for stack in groups:
                 self._speed(stack, n)
             for stack in groups:
                 self._jobs("quality", stack.plain, self._fitting(stack.plain, tasks, n), 1, n)
+                for system in stack.speculating if canaries else ():
+                    self._jobs("quality", system, self._fitting(system, canaries, n), 1, n)
         jobs = self._ordered()
         return Plan(
             edition=self.catalog.pairs.edition,

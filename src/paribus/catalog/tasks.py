@@ -147,6 +147,17 @@ class Effort(Spec):
     cap: int
 
 
+class Canary(Spec):
+    """What makes a task a quality canary: asked of decoders, to see whether they break answers; never a score.
+
+    `of`: the task that plain decoding answers, of which these items are a part laid down beforehand. `margin`: the
+    loss, as a share, that must be ruled out for a decoder to pass.
+    """
+
+    of: SlugName
+    margin: float = Field(gt=0, lt=1)
+
+
 Budget = Literal["standard", "full"]
 """How often each question is asked: `standard`, what a card manages in a day (the default), or `full` (PROTOCOL 6)."""
 
@@ -174,11 +185,15 @@ class QualityTask(Spec):
     """Reason why this task is in the catalog but can't run yet."""
     on_request: bool = False
     """Planned only when it is named: `*` leaves it out."""
+    canary: Canary | None = None
+    """Asked of speculative decoders in place of plain decoding, and never ranked (PROTOCOL rule 5)."""
 
     @model_validator(mode="after")
     def _one_source(self) -> QualityTask:
         if self.data.file is None and not self.data.local and not self.data.hub:
             raise ValueError("data needs a file, local names or a hub repository")
+        if self.canary is not None and not self.on_request:
+            raise ValueError("a canary is planned only when it is named: set on_request to true")
         return self
 
     def repeats_of(self, budget: Budget) -> int:

@@ -25,6 +25,9 @@ RESULTS_ROOTS = ("results", "build/demo-results")
 PART = ".partial-"
 """What the name of a part of a task has before the hash of its items."""
 
+UNRANKED = ("preliminary", "partial", "canary")
+"""Flags that keep a run out of rankings, though nothing is wrong with it."""
+
 RunKind = Literal["speed", "race", "quality"]
 Trust = Literal["self_reported", "audited", "reproduced", "disputed", "unresolved"]
 
@@ -74,11 +77,11 @@ class RunSummary(_Frozen):
 
     @property
     def ranked(self) -> bool:
-        """Whether the run may stand in a ranking: from the catalog, no invalid flag, whole, not at a preliminary scale.
+        """Whether the run may stand in a ranking: from the catalog, no invalid flag, whole, no canary, no small scale.
 
         Where it lies (the demo's folder) and whether a later run replaces it are not known here: see `rows`, `facts`.
         """
-        barred = any(flag.severity == "invalid" or flag.id in ("preliminary", "partial") for flag in self.flags)
+        barred = any(flag.severity == "invalid" or flag.id in UNRANKED for flag in self.flags)
         return self.origin == "catalog" and not barred
 
     @property
