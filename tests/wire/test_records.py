@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from paribus.conditions import CheckFailed, EnvironmentFault
 from paribus.wire import Outcome, Spool, read_outcomes, write_outcomes
-from paribus.wire.records import SCHEMA
+from paribus.wire.records import schema
 from scripted import DONE, content, finish, usage, words
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -139,7 +139,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         ("api", "telepathy"),
     ):
         bad = [good[0], good[1] | {column: value}, good[2]]
-        pq.write_table(pa.Table.from_pylist(bad, schema=SCHEMA), path)
+        pq.write_table(pa.Table.from_pylist(bad, schema=schema()), path)
         with pytest.raises(CheckFailed, match="row 1"):
             read_outcomes(path)
     for junk in (b"", b"PAR1 nonsense PAR1"):

@@ -126,11 +126,9 @@ def test_the_text_is_the_same_whatever_the_reads(texts: list[str], chunks: list[
         start += len(parts[-1])
     connection = feed([part for part in parts if part])
     assert connection.error is None
-    assert connection.body() == body
-    seen = connection.reads()
-    outcome = Outcome(
-        0, "p", 0, 0, 0, 0, 200, None, connection.body(), seen, "text/event-stream", "measured", "chat", 0
-    )
+    stored, seen = connection.contents()()
+    assert stored == body
+    outcome = Outcome(0, "p", 0, 0, 0, 0, 200, None, stored, seen, "text/event-stream", "measured", "chat", 0)
     answer = read_answer(outcome)
     assert answer.error is None
     assert answer.text == "".join(texts)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from paribus.machine.columns import table_of
 from paribus.machine.energy import energy_of, value_at
 from paribus.machine.files import write_atomic
 from paribus.machine.nvml import IDLE_REASONS, POWER_CAP, REASONS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Row = dict[str, Any]
 
@@ -36,10 +35,7 @@ SLOW = 0.95
 
 _TIMES = ("t_ns", "card_ns")
 
-_FIELDS: list[tuple[str, pa.DataType]] = [(name, pa.int64()) for name in _TIMES]
-_FIELDS += [(name, pa.float64()) for name in (*_CUMULATIVE, *_MOMENTARY)]
-
-SCHEMA = pa.schema(_FIELDS)
+_COLUMNS = (*_TIMES, *_CUMULATIVE, *_MOMENTARY)
 """Columns of `telemetry.parquet`; `*_s` and `*_j` are cumulative since the first row, null where not read.
 `t_ns` is when the row was made, `card_ns` when the card's driver was asked for the row's card columns."""
 
@@ -142,13 +138,25 @@ def write_telemetry(path: Path, rows: list[Row], zero_ns: int) -> None:
             if row.get(name) is not None:
                 first.setdefault(name, row[name])
     told = [
-        {name: _told(name, row.get(name), first) for name in SCHEMA.names}
+        {name: _told(name, row.get(name), first) for name in _COLUMNS}
         | {name: row[name] - zero_ns for name in _TIMES if row.get(name) is not None}
         for row in rows
     ]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from paribus.machine.columns import table_of
+
     sink = pa.BufferOutputStream()
-    pq.write_table(table_of(told, SCHEMA), sink, compression="zstd")
+    pq.write_table(table_of(told, _schema()), sink, compression="zstd")
     write_atomic(path, sink.getvalue().to_pybytes())
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa  # here and above: 40 MB that a load generator must not hold while it measures
+
+    whole: list[tuple[str, pa.DataType]] = [(name, pa.int64()) for name in _TIMES]
+    return pa.schema(whole + [(name, pa.float64()) for name in _COLUMNS if name not in _TIMES])
 
 
 def _told(name: str, value: float | None, first: dict[str, float]) -> float | None:
@@ -159,5 +167,7 @@ def _told(name: str, value: float | None, first: dict[str, float]) -> float | No
 
 def read_telemetry(path: Path) -> list[Row]:
     """The rows of a `telemetry.parquet`; time counts from the start of the measured part."""
-    rows: list[Row] = pq.read_table(path, schema=SCHEMA).to_pylist()
+    import pyarrow.parquet as pq
+
+    rows: list[Row] = pq.read_table(path, schema=_schema()).to_pylist()
     return rows

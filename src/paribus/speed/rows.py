@@ -9,14 +9,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import get_type_hints
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, get_type_hints
 
 from paribus.conditions import UsageError
-from paribus.machine.columns import table_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 KS = (1, 32, 100, 300, 800)
 """The k of `time_to_k`, in standard tokens."""
@@ -90,25 +90,27 @@ class Row:
         return value
 
 
-_TYPES: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+@cache
+def schema() -> pa.Schema:
+    """Arrow schema of `requests-lite.parquet`: the fields of `Row` in order."""
+    import pyarrow as pa  # here and below: 40 MB that a load generator must not hold while it measures
 
-
-def _schema() -> pa.Schema:
+    types: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
     hints = get_type_hints(Row)
     fields = []
     for field in dataclasses.fields(Row):
         options = [t for t in getattr(hints[field.name], "__args__", (hints[field.name],)) if t is not type(None)]
-        fields.append(pa.field(field.name, _TYPES[options[0]], nullable=options != [hints[field.name]]))
+        fields.append(pa.field(field.name, types[options[0]], nullable=options != [hints[field.name]]))
     return pa.schema(fields)
-
-
-SCHEMA = _schema()
-"""Arrow schema of `requests-lite.parquet`: the fields of `Row` in order."""
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """Write `requests-lite.parquet` (zstd) under a temporary name, then rename it."""
-    table = table_of([vars(row) for row in rows], SCHEMA)
+    import pyarrow.parquet as pq
+
+    from paribus.machine.columns import table_of
+
+    table = table_of([vars(row) for row in rows], schema())
     partial = path.with_name(path.name + ".partial")
     pq.write_table(table, partial, compression="zstd", compression_level=9)
     partial.replace(path)
@@ -116,14 +118,18 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 def read_rows(path: Path) -> list[Row]:
     """Read `requests-lite.parquet`. A `UsageError` says when the file isn't one."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
         raise UsageError(f"can't read the requests in {path}: {error}") from error
-    missing = sorted(set(SCHEMA.names) - set(table.column_names))
+    wanted = schema()
+    missing = sorted(set(wanted.names) - set(table.column_names))
     if missing:
         raise UsageError(f"{path} lacks the columns {', '.join(missing)}: it was not written by this version")
     try:
-        return [Row(**row) for row in table.select(SCHEMA.names).cast(SCHEMA).to_pylist()]
+        return [Row(**row) for row in table.select(wanted.names).cast(wanted).to_pylist()]
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise UsageError(f"{path} holds values that don't fit its columns: {error}") from error

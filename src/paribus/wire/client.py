@@ -16,7 +16,7 @@ from typing import Self
 from paribus import __version__
 from paribus.conditions import UsageError
 from paribus.wire.connection import Connection
-from paribus.wire.exchange import Endpoint, Outcome
+from paribus.wire.exchange import Endpoint, Outcome, Reads
 
 _CONNECT_TIMEOUT_S = 30.0
 
@@ -92,7 +92,8 @@ class Client:
                 await self._run(connection, request, self._idle_timeout_s, self._total_timeout_s)
         failed_ns = time.monotonic_ns() - self.epoch_ns
         record = connection or _NoConnection
-        return Outcome(
+        return Outcome.late(
+            connection.contents() if connection else _nothing,
             index=index,
             prompt_id=prompt_id,
             due_ns=due_ns,
@@ -101,8 +102,6 @@ class Client:
             ended_ns=connection.ended_ns - self.epoch_ns if connection else failed_ns,
             status=record.status,
             error=record.error or (f"http_{record.status}" if not 200 <= record.status < 300 else None),
-            body=connection.body() if connection else b"",
-            reads=connection.reads() if connection else (),
             content_type=record.headers.get("content-type", ""),
             phase=phase,
             api=self.endpoint.api,
@@ -132,7 +131,7 @@ class Client:
             await self._run(connection, request, timeout_s, timeout_s, keep=False)
         finally:
             connection.close()
-        return (connection.status, connection.body()) if connection.error is None else (0, b"")
+        return (connection.status, connection.contents()()[0]) if connection.error is None else (0, b"")
 
     async def _run(
         self, connection: Connection, request: bytes, idle_s: float, total_s: float, *, keep: bool = True
@@ -197,6 +196,10 @@ class _NoConnection:
     status = 0
     error = "connect"
     headers: dict[str, str] = {}
+
+
+def _nothing() -> tuple[bytes, Reads]:
+    return b"", Reads.of(())
 
 
 _PATHS = {"chat": "/chat/completions", "completions": "/completions"}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 from urllib.parse import urlsplit
 
 from paribus.conditions import UsageError
@@ -65,6 +67,52 @@ def parse_address(base_url: str) -> Address:
     return Address(secure, host, port or (443 if secure else 80), parts.path.rstrip("/"))
 
 
+class Reads(Sequence[tuple[int, int]]):
+    """Reads as (ns since sent, end offset in the body), kept in two arrays: a hundred thousand pairs would be heavy."""
+
+    __slots__ = ("ends", "times")
+
+    def __init__(self, times: array[int], ends: array[int]) -> None:
+        if len(times) != len(ends):
+            raise ValueError("as many times as ends are needed")
+        self.times, self.ends = times, ends
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> Reads:
+        """From pairs; reads that are some already are given back."""
+        if isinstance(pairs, Reads):
+            return pairs
+        times, ends = array("q"), array("q")
+        for t_ns, end in pairs:
+            times.append(t_ns)
+            ends.append(end)
+        return cls(times, ends)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self.times, self.ends, strict=True)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[int, int]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Reads: ...
+    def __getitem__(self, index: int | slice) -> tuple[int, int] | Reads:
+        if isinstance(index, slice):
+            return Reads(self.times[index], self.ends[index])
+        return self.times[index], self.ends[index]
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, Sequence) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
 @dataclass(frozen=True)
 class Outcome:
     """One HTTP exchange, raw. Times are monotonic nanoseconds; see each field for what they count from.
@@ -89,7 +137,7 @@ class Outcome:
     error: str | None
     body: bytes = field(repr=False)
     """Response body: de-chunked and, if compressed, decompressed."""
-    reads: tuple[tuple[int, int], ...] = field(repr=False)
+    reads: Sequence[tuple[int, int]] = field(repr=False)
     """(ns since sent, end offset in the body) of each read that brought body bytes; both increasing."""
     content_type: str
     phase: str
@@ -98,3 +146,21 @@ class Outcome:
     worker: int
     retry_after_s: float | None = None
     """`Retry-After`, where the server gave one in seconds."""
+
+    @classmethod
+    def late(cls, contents: Callable[[], tuple[bytes, Reads]], **known: Any) -> Outcome:
+        """An outcome whose `body` and `reads` are put together when they are first asked for.
+
+        While a load runs, the time between an answer's end and the next request is the server's idle time.
+        """
+        made = cls.__new__(cls)
+        made.__dict__.update(known, _contents=contents)
+        return made
+
+    if not TYPE_CHECKING:  # to a type checker, all fields are there
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in ("body", "reads") or "_contents" not in self.__dict__:
+                raise AttributeError(name)
+            self.__dict__["body"], self.__dict__["reads"] = self.__dict__.pop("_contents")()
+            return self.__dict__[name]

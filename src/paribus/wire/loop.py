@@ -18,8 +18,6 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-import numpy as np
-
 T = TypeVar("T")
 
 _PERIOD_S = 0.01
@@ -113,6 +111,8 @@ class LagMeter:
         share = (time.process_time() - self._cpu) / wall if wall > 0 else 0.0
         if not self._lags:
             return Lag(None, None, share, 0)
+        import numpy as np
+
         p50, p99 = (float(value) / 1e6 for value in np.percentile(np.array(self._lags), [50, 99]))
         return Lag(p50, p99, share, len(self._lags))
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from paribus.catalog import PromptLine
 from paribus.conditions import UsageError
 from paribus.wire.exchange import Endpoint
+
+if TYPE_CHECKING:
+    from paribus.catalog import PromptLine
 
 
 def payload(

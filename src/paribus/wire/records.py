@@ -6,48 +6,62 @@ Rows are sorted, reads are coded as differences, pages compressed with zstd: the
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from functools import cache
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import numpy as np
+import numpy.typing as npt
 
 from paribus.conditions import CheckFailed, EnvironmentFault
-from paribus.machine.columns import table_of
-from paribus.wire.exchange import Outcome
+from paribus.wire.exchange import Outcome, Reads
 from paribus.wire.spool import Spool, row_order
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _ROWS_A_GROUP = 16
 _DIFFERENCES = "DELTA_BINARY_PACKED"
 
-_FIELDS: list[pa.Field[Any]] = [
-    pa.field("index", pa.int64(), nullable=False),
-    pa.field("prompt_id", pa.string(), nullable=False),
-    pa.field("phase", pa.string(), nullable=False),
-    pa.field("worker", pa.int32(), nullable=False),
-    pa.field("api", pa.string(), nullable=False),
-    pa.field("due_ns", pa.int64(), nullable=False),
-    pa.field("sent_ns", pa.int64(), nullable=False),
-    pa.field("connect_ns", pa.int64(), nullable=False),
-    pa.field("ended_ns", pa.int64(), nullable=False),
-    pa.field("status", pa.int32(), nullable=False),
-    pa.field("error", pa.string()),
-    pa.field("retry_after_s", pa.float64()),
-    pa.field("content_type", pa.string(), nullable=False),
-    pa.field("body", pa.binary(), nullable=False),
-    # Differences: the first value counts from 0, each other from the one before it.
-    pa.field("read_ns", pa.list_(pa.field("element", pa.int64(), nullable=False)), nullable=False),
-    pa.field("read_bytes", pa.list_(pa.field("element", pa.int64(), nullable=False)), nullable=False),
-]
-SCHEMA = pa.schema(_FIELDS, metadata={"paribus.schema": "requests.1"})
-_PLAIN = tuple(name for name in SCHEMA.names if name not in ("read_ns", "read_bytes"))
+_PLAIN = tuple(field.name for field in fields(Outcome) if field.name not in ("body", "reads"))
+
+
+@cache
+def schema() -> pa.Schema:
+    """The columns of `requests.parquet`."""
+    import pyarrow as pa  # here and below: 40 MB that a load generator must not hold while it measures
+
+    whole, text, small = pa.int64(), pa.string(), pa.int32()
+    numbers = pa.list_(pa.field("element", whole, nullable=False))
+    columns: list[pa.Field[Any]] = [
+        pa.field("index", whole, nullable=False),
+        pa.field("prompt_id", text, nullable=False),
+        pa.field("phase", text, nullable=False),
+        pa.field("worker", small, nullable=False),
+        pa.field("api", text, nullable=False),
+        pa.field("due_ns", whole, nullable=False),
+        pa.field("sent_ns", whole, nullable=False),
+        pa.field("connect_ns", whole, nullable=False),
+        pa.field("ended_ns", whole, nullable=False),
+        pa.field("status", small, nullable=False),
+        pa.field("error", text),
+        pa.field("retry_after_s", pa.float64()),
+        pa.field("content_type", text, nullable=False),
+        pa.field("body", pa.binary(), nullable=False),
+        # Differences: the first value counts from 0, each other from the one before it.
+        pa.field("read_ns", numbers, nullable=False),
+        pa.field("read_bytes", numbers, nullable=False),
+    ]
+    return pa.schema(columns, metadata={"paribus.schema": "requests.1"})
 
 
 def write_outcomes(path: Path, rows: Iterable[Outcome]) -> None:
     """Write a start's requests. A `Spool` is written without ever holding more than one group of rows."""
-    write_table(path, SCHEMA, map(_row, in_order(rows)), differences=("read_ns", "read_bytes"))
+    write_table(path, schema(), map(_row, in_order(rows)), differences=("read_ns", "read_bytes"))
 
 
 def read_outcomes(path: Path) -> list[Outcome]:
@@ -57,7 +71,7 @@ def read_outcomes(path: Path) -> list[Outcome]:
 
 def iter_outcomes(path: Path) -> Iterator[Outcome]:
     """The same, one group of rows at a time."""
-    for number, row in enumerate(read_table(path, SCHEMA)):
+    for number, row in enumerate(read_table(path, schema())):
         yield _outcome(path, number, row)
 
 
@@ -66,17 +80,18 @@ def in_order(rows: Iterable[Outcome]) -> Iterable[Outcome]:
     return rows if isinstance(rows, Spool) else sorted(rows, key=row_order)
 
 
-def differences(values: Iterable[int]) -> list[int]:
+def differences(values: array[int]) -> npt.NDArray[np.int64]:
     """Each value minus the one before it (the first minus 0)."""
-    coded, before = [], 0
-    for value in values:
-        coded.append(value - before)
-        before = value
-    return coded
+    return np.diff(np.frombuffer(values, dtype=np.int64), prepend=0)
 
 
 def write_table(path: Path, schema: pa.Schema, rows: Iterable[dict[str, Any]], differences: Sequence[str] = ()) -> None:
     """Write rows under a schema: group by group, then renamed into place. `differences`: columns coded as such."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from paribus.machine.columns import table_of
+
     coded = {f"{name}.list.element": _DIFFERENCES for name in differences}
     texts = [field.name for field in schema if field.type == pa.string()]
     partial = path.with_name(f".{path.name}.partial")
@@ -106,6 +121,9 @@ def write_table(path: Path, schema: pa.Schema, rows: Iterable[dict[str, Any]], d
 
 def read_table(path: Path, schema: pa.Schema) -> Iterator[dict[str, Any]]:
     """Rows of a file that must have this schema, one group of rows in memory at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         with pq.ParquetFile(path) as file:
             if not file.schema_arrow.equals(schema):
@@ -118,8 +136,8 @@ def read_table(path: Path, schema: pa.Schema) -> Iterator[dict[str, Any]]:
 
 def _row(outcome: Outcome) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(outcome, name) for name in _PLAIN}
-    row["read_ns"] = differences(t for t, _ in outcome.reads)
-    row["read_bytes"] = differences(end for _, end in outcome.reads)
+    reads = Reads.of(outcome.reads)
+    row |= {"body": outcome.body, "read_ns": differences(reads.times), "read_bytes": differences(reads.ends)}
     return row
 
 
@@ -132,4 +150,4 @@ def _outcome(path: Path, number: int, row: dict[str, Any]) -> Outcome:
         raise CheckFailed(f"{path}, row {number}: its reads do not add up to its body")
     if row["api"] not in ("chat", "completions"):
         raise CheckFailed(f"{path}, row {number}: unknown api {row['api']!r}")
-    return Outcome(**row, reads=tuple(zip(accumulate(times), accumulate(sizes), strict=True)))
+    return Outcome(**row, reads=Reads(array("q", accumulate(times)), array("q", accumulate(sizes))))

@@ -13,7 +13,7 @@ from typing import Self
 import orjson
 
 from paribus.conditions import EnvironmentFault
-from paribus.wire.exchange import Outcome
+from paribus.wire.exchange import Outcome, Reads
 
 _SCALARS = tuple(field.name for field in fields(Outcome) if field.name not in ("body", "reads"))
 _WORD = 8
@@ -62,10 +62,9 @@ class Spool:
     def add(self, outcome: Outcome) -> None:
         """Append one finished exchange."""
         head = orjson.dumps({name: getattr(outcome, name) for name in _SCALARS})
-        times = array("q", (t for t, _ in outcome.reads)).tobytes()
-        ends = array("q", (end for _, end in outcome.reads)).tobytes()
-        data = memoryview(b"".join((head, times, ends, outcome.body)))
-        place = _Place(row_order(outcome), self._end, len(head), len(outcome.reads), len(outcome.body))
+        reads = Reads.of(outcome.reads)
+        data = memoryview(b"".join((head, reads.times, reads.ends, outcome.body)))
+        place = _Place(row_order(outcome), self._end, len(head), len(reads), len(outcome.body))
         try:
             while data:
                 data = data[os.pwrite(self._file.fileno(), data, self._end) :]
@@ -88,5 +87,5 @@ class Spool:
         return Outcome(
             **orjson.loads(data[: place.head]),
             body=bytes(data[middle + _WORD * place.reads :]),
-            reads=tuple(zip(times, ends, strict=True)),
+            reads=Reads(times, ends),
         )
