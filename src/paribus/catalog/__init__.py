@@ -24,10 +24,11 @@ from paribus.catalog.reading import read_yaml
 from paribus.catalog.resolve import resolve
 from paribus.catalog.sources import PromptSource
 from paribus.catalog.surroundings import Part, Surroundings
-from paribus.catalog.tasks import KINDS, Effort, HubSource, QualityTask, Scale, Scenario, TaskData
+from paribus.catalog.tasks import KINDS, Canary, Effort, HubSource, QualityTask, Scale, Scenario, TaskData
 
 __all__ = [
     "KINDS",
+    "Canary",
     "Candidate",
     "Card",
     "Catalog",

@@ -13,6 +13,7 @@ from paribus.results.batches import window_batches
 from paribus.results.compare import Comparison, compare
 from paribus.results.data import RunData
 from paribus.results.gates import SUBJECTS, parse_subjects
+from paribus.results.lossless import marked_on_disk
 from paribus.results.paired import margin_of
 from paribus.results.run import find_root, locate
 from paribus.results.strip import strip_line, strip_of
@@ -42,8 +43,9 @@ def command(left: str, right: str, subject: str, as_json: bool) -> None:
     runs = [locate(root, text) for text in (left, right)]
     if runs[0].run_id == runs[1].run_id:
         raise UsageError(f"{left} and {right} are the same run, {runs[0].run_id}: give two")
-    sides = [RunData.read(run) for run in runs]
-    margin = margin_of(Catalog(root), sides[0].summary)
+    catalog = Catalog(root)
+    sides = marked_on_disk(root, [RunData.read(run) for run in runs], catalog)
+    margin = margin_of(catalog, sides[0].summary)
     made = compare(sides[0], sides[1], subjects, window_batches, margin=margin)
     click.echo(json.dumps(as_data(made), indent=1, ensure_ascii=False) if as_json else as_text(made))
 

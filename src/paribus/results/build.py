@@ -25,8 +25,8 @@ from paribus.results.compare import compare, untold
 from paribus.results.data import RunData
 from paribus.results.database import write_database, write_exports
 from paribus.results.facts import about, catalog_rows, left_out, supersede, superseded
-from paribus.results.gate import gate_rows
 from paribus.results.gates import parse_subjects
+from paribus.results.lossless import NOT_LOSSLESS, lossless_rows, marked
 from paribus.results.paired import margin_of
 from paribus.results.pairing import Decided, Duel, Match, decoders, duels
 from paribus.results.reading import read_model
@@ -62,14 +62,15 @@ def collect(root: Path) -> Built:
     built, catalog = Built(), Catalog(root)
     code = _code_hash()
     sealed = _sealed(root, built)
+    built.rows["lossless"] = lossless_rows(root, sealed, catalog, partial(_gates, root, built, code))
+    sealed = marked(sealed, built.rows["lossless"])
     for data in sealed:
-        _add(built, _cached(root, _key(data.place, code), partial(rows_of, data), built))
+        _add(built, _cached(root, _key(data, code), partial(rows_of, data), built))
     verdicts = _verdicts(root)
     built.rows["races"] = [row for one in verdicts for row in _race(one)]
     picks = {s.scenario: s.picks_for for s in catalog.scenarios.values() if s.race}
     found = duels(sealed, catalog.pairs.pairs, verdicts, picks)
     _comparisons(built, decoders(sealed), found, partial(_compared, root, built, catalog, code))
-    built.rows["lossless"] = gate_rows(root)
     built.rows["superseded"] = superseded(root)
     built.rows["left_out"] = left_out(root)
     supersede(built.rows)
@@ -103,16 +104,28 @@ def _add(built: Built, rows: Mapping[str, Sequence[TableRow]]) -> None:
 def _code_hash() -> str:
     """Hash of the code that makes rows: a changed rule makes every row again."""
     here = Path(paribus.__file__).parent
-    files = sorted(path for part in ("results", "speed", "conditions") for path in (here / part).rglob("*.py"))
+    files = sorted(
+        path for part in ("results", "speed", "quality", "conditions") for path in (here / part).rglob("*.py")
+    )
     digest = hashlib.sha256(f"{SCHEMA} {paribus.__version__}".encode())
     for path in files:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def _key(place: RunFolder, code: str) -> str:
-    """Hash of everything that a run's rows are made from."""
-    digest = hashlib.sha256(f"{code} {place.path} {place.demo}".encode())
+def _gates(
+    root: Path, built: Built, code: str, runs: Sequence[RunData], make: Callable[[], list[TableRow]]
+) -> list[TableRow]:
+    """Verdicts of the lossless gates that are made of some runs, from the cache where nothing has changed."""
+    key = hashlib.sha256(" ".join(["lossless", *(_key(data, code) for data in runs)]).encode()).hexdigest()[:24]
+    return _cached(root, key, lambda: {"lossless": make()}, built)["lossless"]
+
+
+def _key(data: RunData, code: str) -> str:
+    """Hash of everything that a run's rows are made from: its files, and what a lossless gate says of its decoder."""
+    place = data.place
+    said = [one.text for one in data.summary.flags if one.id == NOT_LOSSLESS]
+    digest = hashlib.sha256(f"{code} {place.path} {place.demo} {said}".encode())
     for path in sorted(place.folder.rglob("*")):
         # Raw bodies and telemetry give no rows; the manifests carry their hashes.
         if path.is_file() and not path.is_symlink() and path.name not in ("telemetry.parquet", "journal.jsonl"):
@@ -205,7 +218,7 @@ def _comparisons(
 def _compared(root: Path, built: Built, catalog: Catalog, code: str, match: Match) -> Rows:
     """The figures of two runs, from the cache where nothing has changed."""
     margin = margin_of(catalog, match.left.summary)
-    sides = f"{_key(match.left.place, code)} {_key(match.right.place, code)} {match.subjects} {margin}"
+    sides = f"{_key(match.left, code)} {_key(match.right, code)} {match.subjects} {margin}"
     key = hashlib.sha256(sides.encode()).hexdigest()[:24]
     return _cached(root, key, partial(_ratios, match, margin), built)
 

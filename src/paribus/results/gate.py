@@ -48,6 +48,7 @@ def gate_rows(root: Path) -> list[dict[str, Any]]:
             verdict = read_gate(file.parent, path)
             rows.append(
                 {
+                    "gate": "greedy",
                     "path": f"{path}/{FILE}",
                     "demo": results.endswith("demo-results"),
                     "hardware": path.hardware,

@@ -292,21 +292,26 @@ TASKS = _table(
 
 LOSSLESS = _table(
     "lossless",
-    "The lossless gate of one decoder on one machine: its answers at temperature 0 beside plain decoding's.",
-    "demo path",
-    ("path", "VARCHAR", "path of the lossless.json below its results folder"),
+    "One lossless gate of one decoder on one machine: its answers beside plain decoding's.",
+    "demo path gate",
+    ("gate", "VARCHAR", "greedy (temperature 0), served (the served temperature, from speed runs) or canary"),
+    ("path", "VARCHAR", "what it was made of, below its results folder: a lossless.json, or the decoder's newest run"),
     ("demo", "BOOLEAN", "from the demo's results folder"),
     ("hardware", "VARCHAR", "hardware profile"),
     ("machine", "VARCHAR", "label of the machine"),
     ("system", "VARCHAR", "the system with the decoder"),
     ("plain", "VARCHAR", "plain decoding of the same answer class"),
     ("answer_class", "VARCHAR", "hash of everything that decides the answers"),
-    ("prompts", "INTEGER", "prompts asked"),
-    ("differ", "INTEGER", "prompts whose answer differs from plain decoding's"),
-    ("control_differ", "INTEGER", "prompts whose answer differs between plain decoding and itself at another load"),
+    ("prompts", "INTEGER", "prompts or questions that it rests on"),
+    ("differ", "INTEGER", "greedy: prompts whose answer differs from plain decoding's"),
+    (
+        "control_differ",
+        "INTEGER",
+        "greedy: prompts whose answer differs between plain decoding and itself at another load",
+    ),
     ("standing", "VARCHAR", "passed, failed or undecided"),
     ("sentence", "VARCHAR", "the verdict in words"),
-    ("measured_at", "VARCHAR", "when it was asked"),
+    ("measured_at", "VARCHAR", "when it was asked (of runs: when the newest began)"),
 )
 
 SUPERSEDED = _table(
