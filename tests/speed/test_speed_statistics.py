@@ -14,6 +14,7 @@ from paribus.speed.statistics import (
     ratio_of_batches,
     ratio_of_starts,
     ratio_of_sums,
+    students,
     t_over_starts,
     throughput_estimate,
 )
@@ -41,6 +42,17 @@ def test_the_interval_over_starts_is_students():
     assert found.high - 100 == pytest.approx(half)
     assert 100 - found.low == pytest.approx(half)
     assert found.basis == "starts"
+
+
+@pytest.mark.parametrize("share", [0.75, 0.9, 0.95, 0.975, 0.99])
+@pytest.mark.parametrize("freedom", [0.8, 1, 1.5, 2, 2.37, 3, 4, 9, 9.81, 23, 55.5, 167, 1000])
+def test_quantiles_of_students_t_are_scipys(freedom, share):
+    assert students(freedom, share) == pytest.approx(stats.t.ppf(share, freedom), rel=1e-11)
+
+
+def test_only_the_upper_half_of_students_t_is_known():
+    with pytest.raises(ValueError, match="upper half"):
+        students(4, 0.5)
 
 
 def test_one_start_has_no_interval_over_starts_but_one_over_its_batches_and_says_so():
