@@ -225,6 +225,28 @@ def test_superseded_runs_stay_and_are_not_ranked(clone: Clone) -> None:
     assert query(clone, f"SELECT DISTINCT ranked FROM figures WHERE run_id = '{old.run_id}'") == [(False,)]
 
 
+def test_a_run_that_was_taken_back_stands_in_no_duel_and_the_one_before_it_does(clone: Clone) -> None:
+    plain = clone.run(words=20, scale="full", starts=3)
+    older, newer = (clone.run(FAST, words=20, n=n, day=n, scale="full", starts=3) for n in (1, 2))
+    for run in (plain, older, newer):
+        seal(run, clone.catalog)
+    path = clone.root / "results" / "superseded.csv"
+    path.write_text(f"old,new,date,reason\n{newer.run_id},,2026-12-04,another program was running\n")
+    build(clone.root)
+    assert query(clone, "SELECT left_run_id, right_run_id FROM pairs") == [(older.run_id, plain.run_id)]
+    rows = {r[0]: r[1:] for r in query(clone, "SELECT run_id, ranked, superseded_by FROM runs")}
+    assert rows[newer.run_id] == (False, "")
+    ratios = "SELECT DISTINCT run_id, ranked FROM figures WHERE other_run_id IS NOT NULL ORDER BY ranked"
+    assert query(clone, ratios) == [(newer.run_id, False), (older.run_id, True)]
+
+
+@pytest.mark.parametrize("old", ["raaaaaaaaaa", "cpu/m-test/no-such-run"])
+def test_a_line_of_superseded_about_no_run_is_refused(clone: Clone, old: str) -> None:
+    (clone.root / "results" / "superseded.csv").write_text(f"old,new,date,reason\n{old},,2026-12-02,a slip\n")
+    with pytest.raises(UsageError, match=old):
+        build(clone.root)
+
+
 def test_what_the_last_plan_left_out_is_kept_with_its_reason(clone: Clone) -> None:
     plan = {
         **{"edition": "2026.12", "protocol": 1, "hardware": "cpu", "machine": "m-a", "scale": "demo"},

@@ -101,7 +101,9 @@ def test_another_card_is_never_taken_for_the_claims():
     assert row_of(claim(), [run(hardware="h200")], [figure(1000, 990, 1010)])["standing"] == "not measured"
 
 
-@pytest.mark.parametrize("changes", [{"demo": True}, {"superseded_by": "rzzzzzzzzzz"}, {"kind": "race"}])
+@pytest.mark.parametrize(
+    "changes", [{"demo": True}, {"superseded_by": "rzzzzzzzzzz"}, {"superseded_by": ""}, {"kind": "race"}]
+)
 def test_a_demo_a_replaced_run_or_a_race_stands_beside_no_claim(changes):
     assert row_of(claim(), [run(**changes)], [figure(1000, 990, 1010)])["standing"] == "not measured"
 

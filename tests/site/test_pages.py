@@ -189,6 +189,18 @@ def test_runs_of_other_scales_stand_in_parts_of_their_own(tmp_path):
     assert "Not comparable with these, and on a page of their own: demo run, demo scale demo" in front.text
 
 
+@pytest.mark.parametrize(("by", "said"), [("", "This run was taken back"), ("raaaaaaaaaa", "replaced by raaaaaaaaaa")])
+def test_a_superseded_run_keeps_its_page_and_stands_on_no_board(tmp_path, by, said):
+    world = World()
+    kept, gone = world.run(), world.run(decoder="ngram-simple-n4-m4", speed=96.0)
+    next(row for row in world.rows["runs"] if row["run_id"] == gone)["superseded_by"] = by
+    built = build(world, tmp_path)
+    board = built.page("board/cpu/c1-long.html")
+    linked = {link.attributes.get("href", "").rsplit("/")[-1] for link in board.all("a")}
+    assert {f"{kept}.html", f"{gone}.html"} & linked == {f"{kept}.html"}
+    assert said in built.page(f"run/{gone}.html").text
+
+
 def test_every_choice_of_card_and_scenario_is_a_page(wide):
     links = {e.attributes["href"] for e in wide.page("index.html").all("a")}
     for card in ("cpu", "h100-test"):

@@ -24,7 +24,7 @@ from paribus.results.claims import claim_rows
 from paribus.results.compare import compare, untold
 from paribus.results.data import RunData
 from paribus.results.database import write_database, write_exports
-from paribus.results.facts import about, catalog_rows, left_out, supersede, superseded
+from paribus.results.facts import about, catalog_rows, left_out, replacements, supersede, superseded
 from paribus.results.gates import parse_subjects
 from paribus.results.lossless import NOT_LOSSLESS, lossless_rows, marked
 from paribus.results.paired import margin_of
@@ -69,11 +69,15 @@ def collect(root: Path) -> Built:
     verdicts = _verdicts(root)
     built.rows["races"] = [row for one in verdicts for row in _race(one)]
     picks = {s.scenario: s.picks_for for s in catalog.scenarios.values() if s.race}
-    found = duels(sealed, catalog.pairs.pairs, verdicts, picks)
-    _comparisons(built, decoders(sealed), found, partial(_compared, root, built, catalog, code))
     built.rows["superseded"] = superseded(root)
+    replaced = replacements(built.rows)
+    standing = [data for data in sealed if data.summary.run_id not in replaced]
+    found = duels(standing, catalog.pairs.pairs, verdicts, picks)
+    # Ratios of superseded runs keep their pages; they lead nothing.
+    matches = [*decoders(standing), *decoders(sealed)]
+    _comparisons(built, matches, found, partial(_compared, root, built, catalog, code))
     built.rows["left_out"] = left_out(root)
-    supersede(built.rows)
+    supersede(built.rows, replaced)
     built.rows |= catalog_rows(catalog)
     built.rows["claims"] = claim_rows(catalog.claims.values(), built.rows["runs"], built.rows["figures"])
     _unique_figures(built)

@@ -77,7 +77,7 @@ def standing(claim: Claim, measured: Measured | None, differs: Sequence[str]) ->
 def claim_rows(claims: Iterable[Claim], runs: Sequence[TableRow], figures: Sequence[TableRow]) -> list[TableRow]:
     """Every claim with how it stands: under its own conditions, and under ours on the same card."""
     values = {(row["run_id"], row["metric"]): row for row in figures if row.get("other_run_id") is None}
-    ours = [run for run in runs if run["kind"] == "speed" and not run["demo"] and not run.get("superseded_by")]
+    ours = [run for run in runs if run["kind"] == "speed" and not run["demo"] and run["superseded_by"] is None]
     return [_row(claim, ours, values) for claim in claims]
 
 

@@ -45,13 +45,23 @@ def left_out(root: Path) -> list[TableRow]:
     ]
 
 
-def supersede(rows: Tables) -> None:
-    """Replaced runs stay, and leave the rankings with everything that rests on them."""
+def replacements(rows: Tables) -> dict[str, str]:
+    """Id of every superseded run to that of its replacement (empty: it was taken back).
+
+    Raises `UsageError` for a line about a run that isn't there: a slip would leave what was taken back in a ranking.
+    """
     ids = {row["run"]: row["run_id"] for row in rows["runs"]}
-    replaced = {ids.get(row["old"], row["old"]): ids.get(row["new"], row["new"]) for row in rows["superseded"]}
+    found = {ids.get(row["old"], row["old"]): ids.get(row["new"], row["new"]) for row in rows["superseded"]}
+    if unknown := found.keys() - set(ids.values()):
+        raise UsageError(f"results/superseded.csv names {min(unknown)}: there is no sealed run of that id or path")
+    return found
+
+
+def supersede(rows: Tables, replaced: Mapping[str, str]) -> None:
+    """Superseded runs stay, and leave the rankings with everything that rests on them."""
     for row in rows["runs"]:
         if row["run_id"] in replaced:
-            row["superseded_by"], row["ranked"] = replaced[row["run_id"]] or "", False
+            row["superseded_by"], row["ranked"] = replaced[row["run_id"]], False
     for row in rows["figures"]:
         if replaced.keys() & {row["run_id"], row["other_run_id"]}:
             row["ranked"] = False

@@ -65,7 +65,7 @@ RUNS = _table(
     ),
     ("origin", "VARCHAR", "catalog (a server that Paribus started) or endpoint"),
     ("demo", "BOOLEAN", "from the demo's results folder, not from the published results"),
-    ("superseded_by", "VARCHAR", "run id of the run that replaces this one, if any"),
+    ("superseded_by", "VARCHAR", "run id of the run that replaces this one; empty: it was taken back; NULL: it stands"),
     ("card", "VARCHAR", "the card or CPU as observed"),
     ("contributor", "VARCHAR", "who measured it"),
     ("trust", "VARCHAR", "self_reported, audited, reproduced, disputed or unresolved"),
@@ -316,7 +316,7 @@ LOSSLESS = _table(
 
 SUPERSEDED = _table(
     "superseded",
-    "Runs that a later run replaces: kept, shown, not ranked.",
+    "Runs that a later run replaces, or that were taken back: kept, shown, not ranked.",
     "old",
     ("old", "VARCHAR", "run id or path of the replaced run"),
     ("new", "VARCHAR", "run id or path of its replacement (may be empty)"),

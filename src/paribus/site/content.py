@@ -88,8 +88,13 @@ class Run:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong with it: no invalid flag, not replaced. A sound demo run is still not ranked."""
-        return not self.row["superseded_by"] and all(flag.severity != "invalid" for flag in self.flags)
+        """Whether nothing is wrong with it: no invalid flag, not superseded. A sound demo run is still not ranked."""
+        return not self.superseded and all(flag.severity != "invalid" for flag in self.flags)
+
+    @property
+    def superseded(self) -> bool:
+        """Whether another run replaces it, or it was taken back."""
+        return self.row["superseded_by"] is not None
 
     @property
     def preliminary(self) -> bool:
@@ -156,12 +161,12 @@ class Content:
     @cached_property
     def speed_runs(self) -> tuple[Run, ...]:
         """Runs of speed scenarios that stand in leaderboards: no races, nothing superseded."""
-        return tuple(r for r in self.runs.values() if r.row["kind"] == "speed" and not r.row["superseded_by"])
+        return tuple(r for r in self.runs.values() if r.row["kind"] == "speed" and not r.superseded)
 
     @cached_property
     def quality_runs(self) -> tuple[Run, ...]:
         """Runs of quality tasks that nothing superseded."""
-        return tuple(r for r in self.runs.values() if r.row["kind"] == "quality" and not r.row["superseded_by"])
+        return tuple(r for r in self.runs.values() if r.row["kind"] == "quality" and not r.superseded)
 
     @cached_property
     def figures(self) -> Mapping[str, Figure]:

@@ -201,6 +201,8 @@ def gaps(run: Run) -> list[str]:
     ]
     if unknown:
         said.append(f"Not disclosed, or could not be read: {words.listed(unknown)}.")
-    if run.row["superseded_by"]:
-        said.append(f"This run was replaced by {run.row['superseded_by']}; it stays readable and is not ranked.")
+    if run.superseded:
+        by = run.row["superseded_by"]
+        fate = f"replaced by {by}" if by else "taken back"
+        said.append(f"This run was {fate}; it stays readable and is not ranked.")
     return said
