@@ -1,8 +1,8 @@
 """Plays llama.cpp's launcher for tests: same argument, same pages. How it behaves is written in the weights file.
 
 well; dies (while loading); mute (never ready); empty (answers nothing); port (can't bind); full (no disk space); told
-(ended by somebody); crashes (on its second question); leaves-a-daemon; compiles (on every question); odd (pages that
-make no sense).
+(ended by somebody); is-ended (by somebody, on its second question); crashes (on its second question, with the words
+that follow); leaves-a-daemon; compiles (on every question); odd (pages that make no sense).
 """
 
 import json
@@ -50,9 +50,12 @@ class Handler(BaseHTTPRequestHandler):
         global asked  # noqa: PLW0603 (a script of one server)
         asked += 1
         self.rfile.read(int(self.headers["Content-Length"]))
-        if behaviour == "crashes" and asked > 1:
-            print("out of luck on question 2", flush=True)
+        if behaviour.startswith("crashes") and asked > 1:
+            print(behaviour.removeprefix("crashes").strip() or "out of luck on question 2", flush=True)
             os._exit(9)
+        if behaviour == "is-ended" and asked > 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(600)
         if behaviour == "compiles":
             print(f"compiled a graph for question {asked}", flush=True)
         text = "" if behaviour == "empty" else "blue"

@@ -150,7 +150,7 @@ def test_an_engine_that_dies_while_measured_is_told_and_seals_nothing(workplace)
     def measure(session, _planned, _folder):
         ask_json(f"{session.endpoint.base_url}/chat/completions", {"messages": []})
 
-    with pytest.raises(EnvironmentFault, match=r"llamacpp ended while it was measured \(9\)") as caught:
+    with pytest.raises(EnvironmentFault, match=r"llamacpp ended while it was measured \(exit code 9\)") as caught:
         run(workplace, measure)
     assert "out of luck on question 2" in str(caught.value)
     assert isinstance(caught.value.__cause__, NoAnswer)

@@ -254,10 +254,10 @@ def test_block_diffusion_runs_its_true_path(repository, diffusion, tmp_path):
     assert within(0.01, counted["generated_tokens"], sum(row["tokens"] for row in start.rows))
     assert asked.summary["requests"]["ok"] == 4 == asked.grown["vllm:request_success_total"]
     assert within(0.01, asked.grown["vllm:generation_tokens_total"], asked.summary["tokens"]["total"])
-    # A canvas of 32 comes as one piece: an answer of 96 tokens in three.
-    whole = [row for row in asked.rows if row["tokens"] == 96]
-    assert whole
-    assert all(row["arrivals"] == 3 for row in whole)
+    # A canvas of 32 comes as one piece: an answer of 96 tokens in three, never in more. On a busy machine two of them
+    # may be read, or sent, at once.
+    whole = [row["arrivals"] for row in asked.rows if row["tokens"] == 96]
+    assert max(whole) == 3, whole
     # Every canvas took at most six denoising passes and the one that commits it.
     canvases = asked.grown["vllm:diffusion_num_committed_tokens_total"] / 32
     assert canvases == int(canvases) >= 3

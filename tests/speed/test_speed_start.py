@@ -12,6 +12,7 @@ import pytest
 from paribus.catalog import Catalog, PlannedMeasure
 from paribus.conditions import CheckFailed, EnvironmentFault
 from paribus.engines import StartRecord
+from paribus.engines.deaths import EngineDied
 from paribus.machine import Load as MachineLoad
 from paribus.speed.race import read_part
 from paribus.speed.rows import read_rows
@@ -98,7 +99,7 @@ class Session:
         return self._alive
 
     def death(self):
-        return "the engine ended while it was measured"
+        return EnvironmentFault("the engine ended while it was measured")
 
     def load(self):
         return MachineLoad(samples=0)
@@ -183,6 +184,39 @@ def test_an_engine_that_died_is_an_environment_fault_and_leaves_no_summary(scrip
     with pytest.raises(EnvironmentFault, match="ended while"):
         measure(Session(scripted.endpoint("f5-n4"), alive=False), catalog, tmp_path / "start-1")
     assert not (tmp_path / "start-1" / "summary.json").exists()
+
+
+class Dying(Session):
+    """A session whose engine is gone after so many looks at it in the measured part."""
+
+    def __init__(self, endpoint, looks: int):
+        super().__init__(endpoint)
+        self.looks = looks
+
+    def alive(self):
+        self.looks -= "measuring" in self.parts
+        return self.looks > 0
+
+    def death(self):
+        return EngineDied("the engine ended; the end of its log", "the engine ended: out of luck", measuring=True)
+
+
+def test_what_an_engine_that_died_had_answered_is_kept_and_flagged(scripted, catalog, tmp_path):
+    session, folder = Dying(scripted.endpoint("f5-n4"), looks=3), tmp_path / "start-1"
+    with pytest.raises(EngineDied):
+        measure(session, catalog, folder)
+    part = read_part(folder)
+    assert 0 < len(part.rows) < 6, "six were to be asked"
+    told = {flag.id: flag.text for flag in part.summary.flags}
+    assert told["died"] == "Its server died while it was measured: the engine ended: out of luck."
+    assert session.record.observed == {"died": "the engine ended: out of luck", "sampling_accepted": ["temperature"]}
+    assert len(list(read_outcomes(folder / "requests.parquet"))) == len(part.rows)
+
+
+def test_an_engine_that_died_before_anything_was_measured_leaves_no_files(scripted, catalog, tmp_path):
+    with pytest.raises(EngineDied):
+        measure(Dying(scripted.endpoint("f5-n4"), looks=1), catalog, tmp_path / "start-1")
+    assert not list((tmp_path / "start-1").iterdir())
 
 
 def test_a_start_without_an_answer_fails_with_the_reason(scripted, catalog, tmp_path):

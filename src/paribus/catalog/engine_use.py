@@ -9,13 +9,28 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from paribus.catalog.specs import UNPINNED, Scalar, SlugName, Spec, Text
 from paribus.catalog.weights import Drafter, Needs
 
 Globs = list[Annotated[str, Field(pattern=r"^[a-z0-9.*?-]+$")]]
+CONTEXT_SETTINGS = ("context_per_slot", "max_model_len", "context_length")
+"""What engines call the tokens that one request may hold: llama.cpp (through our launcher), vLLM, SGLang."""
+
+
+def _countable(launch: dict[str, Scalar]) -> dict[str, Scalar]:
+    """The launch settings that Paribus itself counts with are whole numbers of at least 1."""
+    for name in (*CONTEXT_SETTINGS, "slots"):
+        value = launch.get(name, 1)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+    return launch
+
+
+Launch = Annotated[dict[str, Scalar], AfterValidator(_countable)]
 SPECULATIVE = frozenset({"ngram", "suffix", "mtp", "eagle3", "dflash", "draft"})
 """Methods that draft tokens and have them checked by the model itself."""
 
@@ -89,9 +104,19 @@ class Hosted(Spec):
     def _one_address(self) -> Hosted:
         if (self.url is None) == (self.url_env is None):
             raise ValueError("hosted needs either url or url_env")
+        if self.url is not None and not _reachable(self.url):
+            raise ValueError(f"{self.url} is no address")
         if self.url is not None and self.api_key_env is None:
             raise ValueError("hosted at a public address needs api_key_env")
         return self
+
+
+def _reachable(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0 and not any(c.isspace() for c in url)
+    except ValueError:
+        return False
 
 
 class Override(Spec):
@@ -103,7 +128,7 @@ class Override(Spec):
     cards: Globs = []
     precisions: Globs = []
     decoders: Globs = []
-    launch: dict[str, Scalar] = {}
+    launch: Launch = {}
     without: list[str] = []
     """Launch settings of earlier ones that this one takes away."""
     image: Image | None = None
@@ -123,7 +148,7 @@ class EngineUse(Spec):
     """How one engine runs this model: launch settings (serving knobs) and the decoders that are candidates."""
 
     precisions: list[SlugName] = Field(min_length=1)
-    launch: dict[str, Scalar] = {}
+    launch: Launch = {}
     launch_source: str
     """Where every setting of `launch` is from; an override names its own source."""
     overrides: list[Override] = []

@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from paribus.catalog.engine_use import Decoder, EngineUse, Hosted, Image, Override, split_launch
-from paribus.catalog.specs import UNPINNED, Scalar, Sha256, SlugName, Spec, Text
+from paribus.catalog.engine_use import CONTEXT_SETTINGS, Decoder, EngineUse, Hosted, Image, Override, split_launch
+from paribus.catalog.specs import UNPINNED, Scalar, Sha256, SlugName, Spec, Text, stays_inside
 from paribus.catalog.weights import CardKind, Drafter, Needs, Precision, Weights
 from paribus.conditions import SystemName, hash12
 
 __all__ = [
+    "CONTEXT_SETTINGS",
     "UNPINNED",
     "CardKind",
     "Decoder",
@@ -42,9 +43,6 @@ __all__ = [
     "Weights",
     "split_launch",
 ]
-
-CONTEXT_SETTINGS = ("context_per_slot", "max_model_len", "context_length")
-"""What engines call the tokens that one request may hold: llama.cpp (through our launcher), vLLM, SGLang."""
 
 
 class Sampling(Spec):
@@ -134,6 +132,11 @@ class ModelFile(Spec):
     limits: list[Text] = []
     """What is known to go wrong or to be bounded, each with who says so."""
     notes: list[str] = []
+
+    @field_validator("tokenizer")
+    @classmethod
+    def _stays(cls, name: str | None) -> str | None:
+        return None if name is None else stays_inside(name)
 
     @model_validator(mode="after")
     def _whole(self) -> ModelFile:

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from paribus.conditions import UsageError
+from paribus.catalog.reading import read_document
 
 Loc = Sequence[int | str]
 
@@ -17,17 +17,8 @@ class Places:
     """One file's text and its tree of nodes. Raises `UsageError` with the line for what is no YAML."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            text = path.read_text(encoding="utf-8")
-            self._root = yaml.compose(text, Loader=yaml.SafeLoader)
-            self.data = yaml.safe_load(text)
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"can't read {path}: {error}") from error
-        except yaml.MarkedYAMLError as error:
-            line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-            raise UsageError(f"{path}: {line}{error.problem or 'no YAML'}") from error
-        except (yaml.YAMLError, ValueError) as error:  # a ValueError: a date or number that is none
-            raise UsageError(f"{path}: {' '.join(str(error).split())}") from error
+        document = read_document(path)
+        self._root, self.data, self._twice = document.root, document.data, document.twice
 
     def line(self, loc: Loc) -> int:
         """The line (from 1) of the key or entry that a path of keys leads to, or of the last one on the way."""
@@ -41,7 +32,7 @@ class Places:
 
     def twice(self) -> Iterator[tuple[int, str]]:
         """Keys that stand twice in one place, with the line of the second: YAML keeps only the last."""
-        yield from _twice(self._root)
+        yield from self._twice
 
 
 def faults(places: Places, error: ValidationError, kind: type[BaseModel]) -> Iterator[tuple[int, str]]:
@@ -89,16 +80,3 @@ def _child(node: yaml.Node | None, part: int | str) -> tuple[int, yaml.Node] | N
             if key.value == str(part):
                 return key.start_mark.line + 1, value
     return None
-
-
-def _twice(node: yaml.Node | None) -> Iterator[tuple[int, str]]:
-    if isinstance(node, yaml.SequenceNode):
-        for child in node.value:
-            yield from _twice(child)
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if key.value in seen and key.value != "<<":
-                yield key.start_mark.line + 1, str(key.value)
-            seen.add(str(key.value))
-            yield from _twice(value)

@@ -15,6 +15,13 @@ UNPINNED = "unpinned"
 
 
 class Spec(BaseModel):
-    """Base of every catalog type: frozen, unknown keys refused."""
+    """Base of every catalog type: frozen, unknown keys refused, numbers finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def stays_inside(name: str) -> str:
+    """A name that is used as a path, as it was given; a `ValueError` where it would lead out of its folder."""
+    if not name or name.startswith(("/", "~")) or "\\" in name or ".." in name.split("/"):
+        raise ValueError(f"{name} lies outside: give a name without `..`, `\\` or a leading `/`")
+    return name

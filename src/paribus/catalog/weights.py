@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from paribus.catalog.specs import UNPINNED, Sha256, Spec, Text
+from paribus.catalog.specs import UNPINNED, Sha256, Spec, Text, stays_inside
 
 CardKind = Literal["cpu", "nvidia", "apple", "hosted"]
 IDENTITY = frozenset({"source", "repository", "revision", "file", "sha256", "file_sha256"})
@@ -35,6 +35,11 @@ class Weights(Spec):
     """Where the size is from, or the arithmetic behind an estimate."""
     licence: str | None = None
     """Where it differs from the model's."""
+
+    @field_validator("repository", "revision", "file")
+    @classmethod
+    def _stays(cls, name: str | None) -> str | None:
+        return None if name is None else stays_inside(name)
 
     @property
     def identity(self) -> dict[str, Any]:

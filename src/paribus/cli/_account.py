@@ -40,17 +40,22 @@ def spent(root: Path, plan: Plan, since: float) -> Spent:
     return total
 
 
-def did_not_start(root: Path, plan: Plan, since: float) -> list[str]:
-    """One line for each job that ended after `since` without a server: which, why, and which log says more."""
+LOST = {"not_started": "Did not start", "died": "Died while it was measured"}
+"""Observed conditions of starts that raced and had no server, or lost it."""
+
+
+def lost(root: Path, plan: Plan, since: float) -> list[str]:
+    """One line for each job that ended after `since` and had, or kept, no server: which, why, which log says more."""
     lines = []
     for job in plan.jobs:
-        reasons = [m.observed.get("not_started") for m in _manifests(root / plan.results, job) if _ended(m) >= since]
-        if not any(reasons):
+        ended = [m.observed for m in _manifests(root / plan.results, job) if _ended(m) >= since]
+        told = next(((what, each[name]) for name, what in LOST.items() for each in ended if each.get(name)), None)
+        if told is None:
             continue
         logs = [Path("build/logs") / plan.results / m.run / f"start-{job.start}.log" for m in job.measures]
         log = next((f"; how to try it again: {path}" for path in logs if (root / path).is_file()), "")
-        reason = next(str(reason) for reason in reasons if reason).rstrip(".")
-        lines.append(f"Did not start, and is left out of its race: {job.system}, start {job.start}: {reason}{log}.")
+        what, reason = told[0], str(told[1]).rstrip(".")
+        lines.append(f"{what}, and is left out of its race: {job.system}, start {job.start}: {reason}{log}.")
     return lines
 
 
@@ -79,7 +84,7 @@ def account(root: Path, plan: Plan, since: float, now: float) -> str:
     )
     where = ", ".join(f"{name} {duration(seconds)} ({seconds / wall:.0%})" for name, seconds in parts)
     lines = ["", f"Done in {duration(wall)}: {where}."]
-    lines += did_not_start(root, plan, since)
+    lines += lost(root, plan, since)
     lines += [f"Left out: {item.name}: {item.reason}." for item in plan.excluded]
     lines.append(f"Results: {plan.results}/{plan.hardware}/{plan.machine}")
     site = root / "build" / "site" / "index.html"

@@ -59,7 +59,7 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
             raise UsageError(f"--config {text!r} is not KEY=VALUE")
         try:
             read[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError, RecursionError):
             read[key] = value  # `*` alone is no YAML; it is a glob
     refuse_empty(read)
     return read

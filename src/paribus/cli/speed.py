@@ -22,7 +22,7 @@ from paribus.cli._speed_view import Progress, table
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
 from paribus.engines import run_job
 from paribus.speed.adhoc import Asked, measure_endpoint
-from paribus.speed.run import measure_speed_start, write_not_started
+from paribus.speed.run import measure_speed_start, write_unasked
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.tokenizer import load_tokenizer
 from paribus.wire import Endpoint, payload
@@ -103,7 +103,7 @@ def _job(context: click.Context, job: str, plan_file: Path) -> None:
         job,
         lambda session, planned, to: measure_speed_start(session, planned, catalog, to),
         catalog=catalog,
-        write_not_started=lambda planned, to, reason: write_not_started(planned, catalog, to, reason),
+        write_unasked=lambda planned, to, why: write_unasked(planned, catalog, to, why),
     )
 
 

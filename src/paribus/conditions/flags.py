@@ -101,6 +101,12 @@ FLAGS = _table(
         "a race's candidate whose engine ended while loading or never answered: nothing was asked of it",
         "Its server did not start: {detail}.",
     ),
+    FlagKind(
+        "died",
+        "invalid",
+        "a race's candidate whose engine ended while it was measured: what it had answered until then is kept",
+        "Its server died while it was measured: {detail}.",
+    ),
     FlagKind("failures", "invalid", "more than 1% of the requests failed", "Requests failed: {detail}."),
     FlagKind(
         "capped",

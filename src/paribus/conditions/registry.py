@@ -125,6 +125,7 @@ CONDITIONS = _table(
     Condition("rendered_prompt", "observed", "shown", "", "a prompt as the template renders it"),
     Condition("research_implementation", "observed", "always", "", "research implementation"),
     Condition("not_started", "observed", "shown", "", "why its server did not start"),
+    Condition("died", "observed", "shown", "", "why its server died while it was measured"),
     Condition("load_s", "observed", "shown", "", "loading", "s"),
     Condition("compile_s", "observed", "shown", "", "compiling and capturing while loading", "s"),
     Condition("compiled_in_window", "observed", "shown", "", "compiled while it was measured"),

@@ -12,12 +12,13 @@ from paribus.catalog import Catalog, Job, Plan, PlannedMeasure
 from paribus.catalog.configuration import catalog_of
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import StartRecord
+from paribus.engines.deaths import Death, EngineDied, WriteUnasked, is_result, keep_dead, told
 from paribus.engines.logs import kept_log
-from paribus.engines.not_started import Death, EngineDied, WriteNotStarted, is_result, keep_not_started, told
 from paribus.engines.opening import engine_log, open_session
 from paribus.engines.session import Session
 from paribus.engines.starts import Measured, StartFolder, manifest_of, now
 from paribus.machine import Telemetry, card_lock, disk_faults, watch_parent, write_atomic
+from paribus.machine.files import is_full
 from paribus.machine.nvml import open_nvml
 from paribus.machine.proof import require_card
 
@@ -36,7 +37,7 @@ def run_job(
     *,
     catalog: Catalog | None = None,
     tell: bool = True,
-    write_not_started: WriteNotStarted | None = None,
+    write_unasked: WriteUnasked | None = None,
 ) -> None:
     """Run one job of the plan: measure what isn't done, each into its start's folder, the lead's last.
 
@@ -44,8 +45,8 @@ def run_job(
     measure continues its journal. Nothing is left running or half-written, whatever ends the job: an error, Ctrl-C
     (exit 130), SIGTERM or the end of its workflow (143), a kill.
 
-    `write_not_started`: how a start without requests is written; with it, a race's candidate whose engine doesn't start
-    is kept as a result (see `not_started`). Without it, and for all other jobs, that is an error.
+    `write_unasked`: how a start without requests is written; with it, a race's candidate whose engine dies is kept as a
+    result (see `deaths`). Without it, and for all other jobs, that is an error.
     """
     job = find_job(plan, job_id)
     say = _say if tell else _silent
@@ -64,24 +65,26 @@ def run_job(
         keep = tuple(lock.handle for lock in locks)
         began, began_ns, log = now(), time.monotonic_ns(), engine_log(root, job)
         try:
-            session = stack.enter_context(open_session(root, job, catalog, log=log, keep=keep))
+            with open_session(root, job, catalog, log=log, keep=keep) as session:
+                session.observed |= proof.observed
+                if telemetry is not None:
+                    telemetry.wait_ready()
+                session.telemetry = telemetry
+                started = session.timings["engine_start"]
+                say(f"{job.job}: {session.system.name} is ready after {started:.1f} s")
+                for folder, planned in todo:
+                    _measure(session, folder, planned, measure_one, started)
+                    say(f"{job.job}: measured {planned.measure}")
+                    started = 0.0  # the server started once: its seconds belong to the first measure
         except EngineDied as error:
-            if write_not_started is None or not is_result(root, plan, job, catalog.system(job.system)):
+            if write_unasked is None or not is_result(root, plan, job, catalog.system(job.system)):
                 raise
-            death = Death(error, log, began, (time.monotonic_ns() - began_ns) / 1e9, proof.observed)
-            keep_not_started(todo, death, write_not_started)
+            # A card that is gone is no result of the candidate: then this says so.
+            observed = require_card(plan.hardware, card).observed
+            seconds = (time.monotonic_ns() - began_ns) / 1e9
+            left = [(folder, planned) for folder, planned in todo if not folder.done]
+            keep_dead(left, Death(error, log, began, seconds, observed), write_unasked)
             say(told(plan, job, error))
-            return
-        session.observed |= proof.observed
-        if telemetry is not None:
-            telemetry.wait_ready()
-        session.telemetry = telemetry
-        started = session.timings["engine_start"]
-        say(f"{job.job}: {session.system.name} is ready after {started:.1f} s")
-        for folder, planned in todo:
-            _measure(session, folder, planned, measure_one, started)
-            say(f"{job.job}: measured {planned.measure}")
-            started = 0.0  # the server started once: its seconds belong to the first measure
 
 
 def _say(text: str) -> None:
@@ -130,12 +133,14 @@ def _watched(session: Session) -> Iterator[None]:
     """An error that a dead engine caused is told as what it is: the engine's death."""
     try:
         yield
+    except EnvironmentFault:
+        raise
     except Exception as error:
-        if session.dead():
-            raise EnvironmentFault(session.death()) from error
+        if not is_full(error) and session.dead():
+            raise session.death() from error
         raise
     if not session.alive():
-        raise EnvironmentFault(session.death())
+        raise session.death()
 
 
 def _measure(
@@ -144,7 +149,7 @@ def _measure(
     folder.prepare()
     session.record = StartRecord()
     started_at, began_ns = now(), time.monotonic_ns()
-    with disk_faults(folder.path), _watched(session):
+    with disk_faults(folder.path), _remembered(session, folder, began_ns), _watched(session):
         returned = measure_one(session, planned, folder.path)
         record = returned or session.record
         _keep(session, folder, record, began_ns)
@@ -161,6 +166,19 @@ def _measure(
             hosted=session.hosted,
         )
         folder.seal(manifest_of(folder, measured))
+
+
+@contextmanager
+def _remembered(session: Session, folder: StartFolder, began_ns: int) -> Iterator[None]:
+    """An engine's death carries what is known of it, and what was recorded of the machine until then."""
+    try:
+        yield
+    except EngineDied as error:
+        _keep(session, folder, session.record, began_ns)
+        error.versions, error.observed = session.versions, session.observed
+        spent = session.record
+        error.record = StartRecord(observed=spent.observed, warm_up=spent.warm_up, measuring=spent.measuring)
+        raise
 
 
 def _keep(session: Session, folder: StartFolder, record: StartRecord, began_ns: int) -> None:

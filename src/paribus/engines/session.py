@@ -13,8 +13,8 @@ from paribus.catalog import System
 from paribus.conditions import EnvironmentFault
 from paribus.engines.base import Engine, StartRecord
 from paribus.engines.counters import grown
+from paribus.engines.deaths import death, how
 from paribus.engines.local import NoAnswer, ask
-from paribus.engines.logs import log_end
 from paribus.machine import Load, ProcessTree, Telemetry
 from paribus.machine.load import load_of
 from paribus.machine.processes import peak_memory_gb
@@ -75,7 +75,7 @@ class Session:
             page = ask(f"{self.base}{self.engine.metrics_path}", timeout_s=30, key=self.endpoint.api_key)
         except NoAnswer as error:
             if self.dead():
-                raise EnvironmentFault(self.death()) from error
+                raise self.death() from error
             return ""
         return page.decode(errors="replace")
 
@@ -100,10 +100,11 @@ class Session:
         """Whether it is gone, asked after something failed: its connections close a moment before its process ends."""
         return self.tree is not None and self.tree.wait(1.0)
 
-    def death(self) -> str:
-        """What to say when the engine died while it was measured."""
-        code = None if self.tree is None else self.tree.exit_code
-        return f"{self.system.name.engine} ended while it was measured ({code}): {log_end(self.log)}"
+    def death(self) -> EnvironmentFault:
+        """What to raise when the engine died while it was measured: `EngineDied`, where it is the reason itself."""
+        code = (None if self.tree is None else self.tree.exit_code) or 0
+        said = f"{self.system.name.engine} ended while it was measured ({how(code)})"
+        return death(said, code, self.log, measuring=True)
 
     @contextmanager
     def warming_up(self) -> Iterator[None]:

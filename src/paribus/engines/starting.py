@@ -13,10 +13,10 @@ from pathlib import Path
 from paribus.conditions import EnvironmentFault
 from paribus.engines.base import Engine, Launch
 from paribus.engines.containers import Container
+from paribus.engines.deaths import EngineDied, death, how
 from paribus.engines.launching import Prepared
 from paribus.engines.local import NoAnswer, ask, ask_json
 from paribus.engines.logs import last_words, log_end
-from paribus.engines.not_started import EngineDied
 from paribus.machine import ProcessTree, choose_port, clean_environment, disk_faults
 from paribus.machine.ports import LOCALHOST
 from paribus.machine.ports import VARIABLE as PORT_VARIABLE
@@ -27,9 +27,6 @@ LOADING_S = 1800.0
 
 _TRIES = 3
 _BIND = re.compile(r"(?i)couldn't bind|address already in use|errno 98|EADDRINUSE")
-_DISK_FULL = re.compile(r"(?i)no space left on device|disk quota exceeded|errno 28\b")
-_TOLD_TO_END = (1, 2, 3, 15)
-"""Signals by which somebody ends a program: hang-up, interrupt, quit, terminate."""
 
 MEASURING_IS_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
@@ -152,12 +149,7 @@ def _died(name: str, tree: ProcessTree, log: Path) -> Exception:
     if _BIND.search(text):
         return _PortTaken()
     code = tree.exit_code or 0
-    how = f"signal {code - 128}" if code > 128 else f"exit code {code}"
-    hint = "; the system may have run out of memory" if code == 137 else ""
-    said = f"{name} died while loading ({how}{hint})"
-    if code - 128 in _TOLD_TO_END or _DISK_FULL.search(text):
-        return EnvironmentFault(f"{said}; {log_end(log)}")
-    return _failed(said, log)
+    return death(f"{name} died while loading ({how(code)})", code, log)
 
 
 def _failed(said: str, log: Path) -> EngineDied:

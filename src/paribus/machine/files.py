@@ -16,13 +16,18 @@ from paribus.conditions import EnvironmentFault
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
+def is_full(error: BaseException) -> bool:
+    """Whether an error says that a disk, or a share of one, is full."""
+    return isinstance(error, OSError) and error.errno in _FULL
+
+
 @contextmanager
 def disk_faults(path: Path) -> Iterator[None]:
     """Turn a full, read-only or closed disk into one `EnvironmentFault` that names the place."""
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if is_full(error):
             raise EnvironmentFault(
                 f"the disk that holds {path} is full: free some space and start again, finished work is kept"
             ) from error

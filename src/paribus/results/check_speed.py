@@ -12,7 +12,7 @@ from typing import Any
 from paribus.catalog import Catalog, Scale, Scenario, SetPrompt, System
 from paribus.conditions import UsageError
 from paribus.machine import load_of, read_telemetry
-from paribus.results.check_not_started import check_not_started, said_not_to_start
+from paribus.results.check_lost import check_lost, check_unasked, said_lost
 from paribus.results.check_start import system_of
 from paribus.results.data import lite_rows
 from paribus.results.findings import Report
@@ -41,11 +41,15 @@ def check_speed(start: Start, where: str, catalog: Catalog, report: Report) -> N
     with report.looking("requests", where):
         rows = lite_rows(start.folder)
         summary = read_model(start.folder, "summary.json", SpeedSummary)
-        if said_not_to_start(start):
-            check_not_started(start, where, catalog, report, rows=rows, summary=summary)
+        lost = said_lost(start)
+        if lost:
+            check_lost(start, where, report)
+        if lost and ("not_started" in start.manifest.observed or not rows):
+            check_unasked(start, where, catalog, report, rows=rows, summary=summary)
             return
         check = _SpeedCheck(start, where, catalog, report, rows, summary)
-        check.order()
+        if not lost:  # what a server that died was still to be asked is missing
+            check.order()
         check.numbers()
         check.identities()
         check.telemetry()
@@ -162,7 +166,8 @@ class _SpeedCheck:
         self.report.same("summary", self.where, numbers_of(self.summary), numbers_of(made))
         for fault in same_flags(self.summary.flags, made.flags):
             self.report.say("summary", self.where, "fails", fault)
-        self._window(asked, traces)
+        if not said_lost(self.start):
+            self._window(asked, traces)
 
     def _window(self, asked: _Asked, traces: Sequence[Trace]) -> None:
         """The edges of the steady window: as the requests make them, or whole seconds around the measured ones."""

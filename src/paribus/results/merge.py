@@ -15,8 +15,8 @@ SMALLEST = frozenset({"admitted"})
 MAY_GROW = frozenset({"starts"})
 """Declared facts that a later start may raise: more starts continue a run."""
 
-NOT_STARTED = "not_started"
-"""The observed condition of a start that had no server."""
+LOST = ("not_started", "died")
+"""Observed conditions of a start that had no server, and of one whose server died while it was measured."""
 LIMITED_UNDER = 5
 SEVERITIES = ("note", "warning", "invalid")
 
@@ -91,12 +91,12 @@ def merge_observed(starts: Sequence[Start], run: str) -> dict[str, Any]:
 
     What all starts share stays. What varies: the first of dates, the worst of counts (cached, admitted), a list of
     the values of other registered conditions; what gates every comparison must not vary. Unregistered facts that vary
-    stay with their starts. A start whose server didn't start tells nothing of the server: the others are asked.
+    stay with their starts. A start whose server didn't start or died tells nothing, or not all: the others are asked.
     """
-    ran = [start for start in starts if NOT_STARTED not in start.manifest.observed] or starts
+    ran = [start for start in starts if not set(LOST) & start.manifest.observed.keys()]
+    ran = ran or [start for start in starts if "died" in start.manifest.observed] or list(starts)
     told = {name: ran for start in ran for name in start.manifest.observed}
-    if len(ran) < len(starts):
-        told[NOT_STARTED] = starts
+    told |= {name: list(starts) for name in LOST if any(name in start.manifest.observed for start in starts)}
     merged = {"started_at": starts[0].manifest.started_at, "contributor": starts[0].manifest.contributor}
     return merged | {
         name: value

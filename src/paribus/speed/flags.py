@@ -64,6 +64,8 @@ class Facts:
     power_limited: str = ""
     not_started: str = ""
     """Why the engine of a race's candidate didn't start; empty where it did."""
+    died: str = ""
+    """Why it died while it was measured; empty where it didn't."""
     also: Sequence[Flag] = field(default_factory=tuple)
     """Flags found elsewhere."""
 
@@ -201,6 +203,11 @@ def not_started(facts: Facts) -> Flag | None:
     return flag("not_started", facts.not_started.rstrip(".")) if facts.not_started else None
 
 
+def died(facts: Facts) -> Flag | None:
+    """The server was gone before everything was asked."""
+    return flag("died", facts.died.rstrip(".")) if facts.died else None
+
+
 def not_stationary(facts: Facts) -> Flag | None:
     """Two successive warm-up blocks never came within 2%."""
     return flag("not_stationary", facts.warm_up) if facts.warm_up else None
@@ -325,6 +332,7 @@ ROW_RULES: tuple[Rule, ...] = (failures, degenerate, capped, usage_missing, cach
 
 START_RULES: tuple[Rule, ...] = (
     not_started,
+    died,
     usage_mismatch,
     counters_disagree,
     cached_answers,

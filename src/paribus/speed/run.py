@@ -11,9 +11,10 @@ from typing import Any
 from paribus.catalog import KINDS, Catalog, PlannedMeasure, PromptLine, Scale, Scenario, System
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError, start_number
 from paribus.engines import Session, StartRecord
+from paribus.engines.deaths import EngineDied
 from paribus.engines.fingerprint import faults
 from paribus.engines.fingerprinting import verify_sampler
-from paribus.machine import Energy, write_atomic
+from paribus.machine import Energy, scrub_value, write_atomic
 from paribus.machine import Load as MachineLoad
 from paribus.machine.proof import power_limited
 from paribus.speed.flags import Facts
@@ -24,7 +25,7 @@ from paribus.speed.summarise import Around, summarise
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.tokenizer import load_tokenizer
 from paribus.speed.trace import Prompt, Trace, trace
-from paribus.wire import Outcome, Spool, run, standard_tokens, write_outcomes
+from paribus.wire import Lag, Outcome, Spool, run, standard_tokens, write_outcomes
 
 PATIENCE_S = 600.0
 """Idle timeout of planned measures: their servers are watched, so that only a stalled request has to be waited out."""
@@ -37,7 +38,8 @@ def measure_speed_start(session: Session, planned: PlannedMeasure, catalog: Cata
     """Measure one start into its folder: `requests.parquet`, `requests-lite.parquet`, `summary.json`; no manifest.
 
     Files appear whole or not at all, the summary last; an interrupted start leaves nothing that counts. Raises
-    `EnvironmentFault` when the engine died, `CheckFailed` when nothing was answered.
+    `EnvironmentFault` when the engine died, `CheckFailed` when nothing was answered. When the engine itself was the
+    reason (`EngineDied`), what it had answered until then is written.
     """
     scenario, scale = catalog.scenario(planned.id), catalog.scale(str(planned.declared["scale"]))
     load = load_of(planned, session.system, session.accepted, catalog, folder)
@@ -51,15 +53,27 @@ def measure_speed_start(session: Session, planned: PlannedMeasure, catalog: Cata
     )
     folder.mkdir(parents=True, exist_ok=True)
     with Spool() as spool:
-        measured = run(measure(session.endpoint, load, spool, watch))
-        if not session.alive():
-            raise EnvironmentFault(session.death())
+        try:
+            measured = run(measure(session.endpoint, load, spool, watch))
+            if not session.alive():
+                raise session.death()
+        except EngineDied as error:
+            if len(spool):
+                session.record.observed |= scrub_value(error.why, root=catalog.root)
+                session.record.observed["sampling_accepted"] = sorted(load.sampling)
+                around = around_of(session, planned, scenario=scenario, scale=scale, catalog=catalog, measured=LOST)
+                finish(folder, spool, load.prompts, around, tokenizer_of(session.system, catalog), needs_answers=False)
+            raise
         around = around_of(session, planned, scenario=scenario, scale=scale, catalog=catalog, measured=measured)
         around = with_machine(around, session.load())
         rows, summary = finish(folder, spool, load.prompts, around, tokenizer_of(session.system, catalog))
     record = session.record
     record.observed |= observed(rows, summary, load) | drafted(session.system.decoder.method, record.counters)
     return record
+
+
+LOST = Measured(None, None, "the server died", None, Lag(None, None, 0.0, 0), 0)
+"""What is seen around the requests of a server that died: it was no steady load."""
 
 
 def drafted(method: str, counters: Mapping[str, float]) -> dict[str, str]:
@@ -189,6 +203,7 @@ def of_the_server(*observed: Mapping[str, Any]) -> dict[str, Any]:
         "research": str(found.get("engine_version") or "as its file says")
         if found.get("research_implementation")
         else "",
+        "died": str(found.get("died") or ""),
     }
 
 
@@ -263,18 +278,19 @@ def nothing_answered(rows: Iterable[Row]) -> str:
     return f"no request was answered ({', '.join(errors) or 'none was sent'}); the raw answers are in requests.parquet"
 
 
-def write_not_started(planned: PlannedMeasure, catalog: Catalog, folder: Path, reason: str) -> None:
-    """The files of a start whose server didn't start: no requests, and a summary that says why."""
+def write_unasked(planned: PlannedMeasure, catalog: Catalog, folder: Path, why: Mapping[str, str]) -> None:
+    """The files of a start of which no request was kept, and a summary that says why (`not_started` or `died`)."""
     declared = planned.declared
-    around = around_not_started(catalog.scenario(planned.id), catalog.scale(str(declared["scale"])), reason)
+    around = around_unasked(catalog.scenario(planned.id), catalog.scale(str(declared["scale"])), why)
     with Spool() as spool:
         finish(folder, spool, (), around, needs_answers=False)
 
 
-def around_not_started(scenario: Scenario, scale: Scale, reason: str) -> Around:
-    """All there is to see around the requests of a start whose server didn't start."""
+def around_unasked(scenario: Scenario, scale: Scale, why: Mapping[str, str]) -> Around:
+    """All there is to see around the requests of a start that has none."""
     preliminary = scale.scale if scale.preliminary else None
-    facts = Facts(rows=(), preliminary_scale=preliminary, not_started=reason)
+    not_started, died = (str(why.get(name) or "") for name in ("not_started", "died"))
+    facts = Facts(rows=(), preliminary_scale=preliminary, not_started=not_started, died=died)
     return Around(concurrency=scenario.requests, facts=facts)
 
 

@@ -23,6 +23,7 @@ MACHINE_FLAGS = (
 )
 ANSWER_FLAGS = (
     "not_started",
+    "died",
     "failures",
     "degenerate",
     "capped",
@@ -177,7 +178,7 @@ def gaps(run: Run) -> list[str]:
     """What this run does not say: withheld metrics and conditions that nobody disclosed."""
     said = []
     speed = run.summary.speed
-    if speed is not None and "not_started" not in run.summary.observed:
+    if speed is not None and not {"not_started", "died"} & run.summary.observed.keys():
         reach = [k for k, v in speed.time_to_k_ms.items() if v is None]
         if reach:
             said.append(

@@ -1,4 +1,4 @@
-"""A race's candidate whose server didn't start: sealed, checked, and built as what it is, its race decided."""
+"""A race's candidate whose server didn't start, or died: sealed, checked and built as what it is, its race decided."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,10 @@ import duckdb
 import pytest
 from synthetic_runs import BUILD, STACK, Clone
 
-from paribus.catalog import Plan, PlannedRun, Race, Totals, Verdict
+from paribus.catalog import Plan, PlannedMeasure, PlannedRun, Race, Totals, Verdict
 from paribus.catalog.declare import Place, declare_scenario
 from paribus.cli.tune import judge, sentence
-from paribus.conditions import CheckFailed, RunPath
+from paribus.conditions import CheckFailed, Manifest, RunPath
 from paribus.engines.base import StartRecord
 from paribus.engines.starts import Measured, StartFolder, manifest_of
 from paribus.results.build import DATABASE, build
@@ -18,9 +18,13 @@ from paribus.results.check import check
 from paribus.results.check_race import decide_again
 from paribus.results.run import RunFolder
 from paribus.results.seal import seal
-from paribus.speed.run import write_not_started
+from paribus.speed.flags import Facts
+from paribus.speed.run import finish, write_unasked
+from paribus.speed.summarise import Around
+from paribus.wire import Spool, read_outcomes
 
 FAST, OTHER = "ngram-simple-n4-m4", "ngram-map-k-n4-m4"
+DIED = "llamacpp ended while it was measured (exit code 9): out of luck"
 REASON = "llamacpp died while loading (exit code 3): error: no such drafter"
 
 
@@ -33,12 +37,44 @@ def broken(clone: Clone, decoder: str, scenario: str = "race-c1-long", *, start:
     relative = f"{planned.run}/start-{start}"
     folder = StartFolder(clone.root, clone.root / config.results / relative, relative, "race", start)
     folder.prepare()
-    write_not_started(planned, catalog, folder.path, REASON)
+    write_unasked(planned, catalog, folder.path, {"not_started": REASON})
     (folder.path / "engine.log").write_text("error: no such drafter\n")
     seen = {"card": "Test CPU", "cpu": "Test CPU", "not_started": REASON}
     stamp = "2026-12-01T10:00:00Z"
     folder.seal(manifest_of(folder, Measured(planned, StartRecord(), seen, {"engine": "1"}, stamp, stamp, 0.0, 4.0)))
     return RunFolder(clone.root / config.results, RunPath.parse(planned.run))
+
+
+def dead(clone: Clone, decoder: str, *, asked: int = 3) -> RunFolder:
+    """An unsealed run whose server died after so many answers (0: before the measure's turn came)."""
+    whole = clone.run(decoder, "race-c1-long", words=40)
+    path = whole.folder / "start-1"
+    manifest = Manifest.model_validate_json((path / "manifest.json").read_text())
+    outcomes = list(read_outcomes(path / "requests.parquet"))[:asked]
+    catalog, declared = clone.catalog, manifest.declared
+    scenario, scale = catalog.scenario("race-c1-long"), catalog.scale(str(declared["scale"]))
+    planned = PlannedMeasure(
+        measure=whole.path.measure, id="race-c1-long", run=str(whole.path), declared=declared, hashes=manifest.hashes
+    )
+    record = StartRecord()
+    folder = StartFolder(clone.root, path, manifest.path, "race", 1)
+    folder.prepare()
+    seen = {"card": "Test CPU", "cpu": "Test CPU", "engine_version": "1.0", "died": DIED}
+    if asked:
+        record.observed = {"sampling_accepted": sorted(declared["sampling"]), "died": DIED}
+        facts = Facts(rows=(), cpu=True, preliminary_scale=scale.scale if scale.preliminary else None, died=DIED)
+        with Spool() as spool:
+            for outcome in outcomes:
+                spool.add(outcome)
+            finish(
+                path, spool, catalog.scenario_prompts(scenario, scale), Around(concurrency=1, facts=facts),
+                needs_answers=False,
+            )  # fmt: skip
+    else:
+        write_unasked(planned, catalog, path, {"died": DIED})
+    stamp = "2026-12-01T10:00:00Z"
+    folder.seal(manifest_of(folder, Measured(planned, record, seen, {"engine": "1"}, stamp, stamp, 0.0, 4.0)))
+    return whole
 
 
 def failures(clone: Clone, *folders: Path) -> str:
@@ -98,8 +134,8 @@ def test_what_is_altered_is_found(clone: Clone) -> None:
     assert "flags[0].text is" in failures(clone, run.folder)
     edit(run, "manifest.json", lambda m: (m["observed"].update(not_started=" "), m["counters"].update(drafts=3.0)))
     found = failures(clone, run.folder)
-    assert "it doesn't say why its server did not start" in found
-    assert "it has counters of a server that did not start" in found
+    assert "it doesn't say why it had no server to the end" in found
+    assert "it has counters of a server that was gone" in found
 
 
 def test_a_measured_run_cannot_hide_behind_it(clone: Clone) -> None:
@@ -180,3 +216,40 @@ def test_a_run_of_which_one_start_had_no_server_is_left_out_too(clone: Clone) ->
 def test_where_nothing_ran_there_is_no_verdict(clone: Clone) -> None:
     with pytest.raises(CheckFailed, match=r"has no valid candidate: .*no such drafter"):
         decide_race(clone, [broken(clone, FAST), broken(clone, OTHER)])
+
+
+@pytest.mark.parametrize("asked", [3, 0])
+def test_one_that_died_is_kept_with_what_it_answered_and_its_race_goes_on(clone: Clone, asked: int) -> None:
+    runs = [
+        clone.run("plain", "race-c1-long", words=40),
+        dead(clone, FAST, asked=asked),
+        clone.run(OTHER, "race-c1-long", words=40),
+    ]
+    verdict, place = decide_race(clone, runs)
+    assert verdict.winner == OTHER
+    candidate = verdict.candidates[1]
+    assert candidate.flags[0] == "died"
+    assert candidate.left_out == f"Its server died while it was measured: {DIED}."
+    assert failures(clone, place.parent, *(run.folder for run in runs)) == ""
+    summary = seal(runs[1], clone.catalog)
+    assert summary.speed is not None
+    assert (summary.ranked, summary.speed.requests.ok) == (False, asked)
+    (runs[1].folder / "start-1" / "requests.parquet").unlink()  # as in git, which has no bodies
+    assert failures(clone, runs[1].folder) == ""
+    build(clone.root)
+
+
+def test_what_is_altered_of_one_that_died_is_found(clone: Clone) -> None:
+    run = dead(clone, FAST)
+    edit(run, "summary.json", lambda s: s["requests"].update(ok=4))
+    assert "requests.ok is" in failures(clone, run.folder)
+    run = dead(clone, "plain")
+    assert "only a race's candidate that drafts may be kept without a server" in failures(clone, run.folder)
+
+
+def test_starts_that_ran_died_and_did_not_start_make_one_run(clone: Clone) -> None:
+    run = dead(clone, FAST)
+    assert broken(clone, FAST, start=2).path == run.path
+    summary = seal(run, clone.catalog)
+    assert [flag.id for flag in summary.flags[:2]] == ["not_started", "died"]
+    assert failures(clone, run.folder) == ""

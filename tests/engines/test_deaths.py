@@ -1,5 +1,8 @@
-"""A race's candidate whose engine doesn't start is kept as a result; whatever else goes wrong fails the job."""
+"""A race's candidate whose engine dies is kept as a result; whatever else goes wrong fails the job."""
 
+import contextlib
+import errno
+import shutil
 from pathlib import Path
 
 import psutil
@@ -8,9 +11,10 @@ from test_jobs import Measuring, manifest
 
 from paribus.catalog import Plan, Race
 from paribus.conditions import EnvironmentFault
-from paribus.engines import run_job
+from paribus.engines import job, run_job
+from paribus.engines.deaths import EngineDied
+from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.logs import last_words
-from paribus.engines.not_started import EngineDied
 from paribus.machine import held
 from paribus.machine.held import memory_held
 
@@ -23,8 +27,8 @@ class Writing:
     def __init__(self):
         self.reasons = []
 
-    def __call__(self, planned, folder, reason):
-        self.reasons.append((planned.id, reason))
+    def __call__(self, planned, folder, why):
+        self.reasons.append((planned.id, why))
         (folder / "summary.json").write_text("{}")
 
 
@@ -57,7 +61,7 @@ def plain_ran(workplace) -> None:
 
 def run(workplace, plan: Plan, writing: Writing | None) -> Measuring:
     measuring = Measuring()
-    run_job(workplace.root, plan, plan.jobs[0].job, measuring, write_not_started=writing)
+    run_job(workplace.root, plan, plan.jobs[0].job, measuring, write_unasked=writing)
     return measuring
 
 
@@ -71,7 +75,7 @@ def test_every_measure_of_the_job_is_sealed_with_the_reason_the_lead_last_and_it
     plan, writing = race_plan(workplace), Writing()
     assert run(workplace, plan, writing).seen == []
     reason = "llamacpp died while loading (exit code 3): error: the model is not a model"
-    assert writing.reasons == [("race-c16-long", reason), ("race-c1-long", reason)]
+    assert writing.reasons == [("race-c16-long", {"not_started": reason}), ("race-c1-long", {"not_started": reason})]
     for folder in starts(workplace, plan):
         written = manifest(folder)
         assert written.observed["not_started"] == reason
@@ -110,7 +114,7 @@ def test_an_engine_that_never_answers_is_one_too(workplace):
     workplace.play("empty")
     plan, writing = race_plan(workplace), Writing()
     run(workplace, plan, writing)
-    assert "started but doesn't answer (its first answer is empty)" in writing.reasons[0][1]
+    assert "started but doesn't answer (its first answer is empty)" in writing.reasons[0][1]["not_started"]
 
 
 @pytest.mark.parametrize("case", ["speed", "plain", "first", "adhoc"])
@@ -154,9 +158,123 @@ def test_missing_weights_fail_the_job(workplace):
 def test_memory_that_others_hold_fails_the_job(workplace, monkeypatch):
     plain_ran(workplace)
     workplace.play("dies")
-    monkeypatch.setattr("paribus.engines.not_started.memory_held", lambda _needs: "1 other process is computing")
+    monkeypatch.setattr("paribus.engines.deaths.memory_held", lambda _needs: "1 other process is computing")
     with pytest.raises(EngineDied):
         run(workplace, race_plan(workplace), Writing())
+
+
+class Asking:
+    """A measuring function whose engine dies of its question; with `keeps`, it writes what there is of the measure."""
+
+    def __init__(self, keeps: bool = False, first: bool = True):
+        self.keeps, self.first, self.seen = keeps, first, []
+
+    def __call__(self, session, planned, folder):
+        self.seen.append(planned.id)
+        if not self.first and len(self.seen) == 1:
+            return  # the first measure asks nothing, and is done
+        try:
+            ask_json(f"{session.endpoint.base_url}/chat/completions", {"messages": []})
+        except NoAnswer:
+            assert session.dead()
+            died = session.death()
+            if self.keeps:
+                session.record.observed |= {"sampling_accepted": ["temperature"], **died.why}
+                (folder / "summary.json").write_text('{"what": "there is"}')
+            raise died from None
+
+
+def test_a_candidate_that_dies_while_it_is_measured_is_a_result_with_what_there_is_of_it(workplace, capfd):
+    plain_ran(workplace)
+    workplace.play("crashes")
+    plan, writing, asking = race_plan(workplace), Writing(), Asking(keeps=True)
+    run_job(workplace.root, plan, plan.jobs[0].job, asking, write_unasked=writing)
+    reason = "llamacpp ended while it was measured (exit code 9): out of luck on question 2"
+    assert asking.seen == ["race-c16-long"], "the lead's turn never came"
+    assert writing.reasons == [("race-c1-long", {"died": reason})]
+    lead, other = (manifest(folder) for folder in starts(workplace, plan))
+    for written in (lead, other):
+        assert written.observed["died"] == reason
+        assert "not_started" not in written.observed
+        assert written.observed["engine_version"]
+        assert written.counters == {}
+    assert other.observed["sampling_accepted"] == ["temperature"]
+    assert "sampling_accepted" not in lead.observed
+    assert [f.name for f in other.files] == ["engine.log", "summary.json", "telemetry.parquet"]
+    assert [f.name for f in lead.files] == ["engine.log", "summary.json"]
+    said = capfd.readouterr().err
+    assert "ngram-simple-n3 died while it was measured; this is kept as its result" in said
+    assert "| out of luck on question 2" in said
+    for place in (*(f"results/{m.run}" for m in plan.jobs[0].measures), *(race.verdict for race in plan.races)):
+        assert f"rm -rf {place}\n" in said
+    workplace.play("well")
+    again = Asking()
+    run_job(workplace.root, plan, plan.jobs[0].job, again, write_unasked=writing, tell=False)
+    assert again.seen == [], "it is done"
+    for folder in starts(workplace, plan):
+        shutil.rmtree(folder)
+    run(workplace, plan, writing)
+    assert "died" not in manifest(starts(workplace, plan)[0]).observed, "removed, it was tried again"
+
+
+def test_what_was_measured_before_it_died_stands(workplace):
+    plain_ran(workplace)
+    workplace.play("crashes")
+    plan, writing = race_plan(workplace), Writing()
+    run_job(workplace.root, plan, plan.jobs[0].job, Asking(first=False), write_unasked=writing, tell=False)
+    lead, other = (manifest(folder) for folder in starts(workplace, plan))
+    assert "died" not in other.observed
+    assert "died" in lead.observed
+    assert [name for name, _ in writing.reasons] == ["race-c1-long"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "said"),
+    [
+        ("is-ended", "signal 15"),
+        ("crashes OSError: [Errno 28] No space left on device", "No space left"),
+        ("crashes CUDA error: no CUDA-capable device is detected", "no CUDA-capable device"),
+    ],
+)
+def test_a_death_while_measured_that_is_not_the_engines_fault_fails_the_job(workplace, behaviour, said):
+    plain_ran(workplace)
+    workplace.play(behaviour)
+    plan = race_plan(workplace)
+    with pytest.raises(EnvironmentFault, match=said) as caught:
+        run_job(workplace.root, plan, plan.jobs[0].job, Asking(), write_unasked=Writing(), tell=False)
+    assert not isinstance(caught.value, EngineDied)
+    assert not any((folder / "manifest.json").exists() for folder in starts(workplace, plan))
+
+
+@pytest.mark.parametrize("case", ["speed", "memory", "card", "disk"])
+def test_a_death_while_measured_fails_other_jobs_and_where_the_set_up_is_the_reason(workplace, monkeypatch, case):
+    plain_ran(workplace)
+    workplace.play("crashes")
+    plan, asking, fault = race_plan(workplace, kind="speed" if case == "speed" else "race"), Asking(), EngineDied
+    if case == "memory":
+        monkeypatch.setattr("paribus.engines.deaths.memory_held", lambda _needs: "others")
+    if case == "card":
+        fault = EnvironmentFault
+        proofs = iter([job.require_card("cpu", workplace.catalog.hardware("cpu").card)])
+
+        def gone(*_):
+            for proof in proofs:
+                return proof
+            raise EnvironmentFault("no card answers")
+
+        monkeypatch.setattr(job, "require_card", gone)
+    if case == "disk":
+        fault = EnvironmentFault
+
+        def asking(session, _planned, _folder):
+            with contextlib.suppress(NoAnswer):
+                ask_json(f"{session.endpoint.base_url}/chat/completions", {"messages": []})
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(fault) as caught:
+        run_job(workplace.root, plan, plan.jobs[0].job, asking, write_unasked=Writing(), tell=False)
+    assert {"card": "no card answers", "disk": "is full"}.get(case, "out of luck on question 2") in str(caught.value)
+    assert not any((folder / "manifest.json").exists() for folder in starts(workplace, plan))
 
 
 class Card:
