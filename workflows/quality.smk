@@ -35,7 +35,8 @@ rule score:
         machine=1,
     params:
         run=flow.run_of,
+        catalog=flow.private,
     message:
         "Scoring {wildcards.measure}"
     shell:
-        "paribus score {params.run} > {log} 2>&1"
+        "paribus score {params.run}{params.catalog} > {log} 2>&1"

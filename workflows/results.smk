@@ -13,10 +13,11 @@ rule seal:
         machine=1,
     params:
         run=flow.run_of,
+        catalog=flow.private,
     message:
         "Sealing {wildcards.system}, {wildcards.measure}"
     shell:
-        "paribus seal {params.run} > {log} 2>&1"
+        "paribus seal {params.run}{params.catalog} > {log} 2>&1"
 
 
 rule build:

@@ -52,6 +52,20 @@ def test_an_endpoint_is_asked_and_scored(scripted: Scripted, tmp_path: Path) -> 
     assert "avg@2" in again.output
 
 
+def test_a_task_of_a_private_catalog_is_scored(scripted: Scripted, tmp_path: Path) -> None:
+    scripted.register("m", said("The answer is \\boxed{075}."))
+    ask(scripted, tmp_path / "out", "--no-score")
+    path = tmp_path / "out" / "journal.jsonl"
+    path.write_text(path.read_text().replace('"smoke-aime"', '"own-aime"'))
+    (tmp_path / "mine/tasks/quality").mkdir(parents=True)
+    text = (ROOT / "tasks/quality/smoke-aime.yaml").read_text().replace("task: smoke-aime", "task: own-aime")
+    (tmp_path / "mine/tasks/quality/own-aime.yaml").write_text(text)
+    with pytest.raises(UsageError, match="own-aime"):
+        CliRunner().invoke(score.command, [str(tmp_path / "out")], catch_exceptions=False)
+    words = [str(tmp_path / "out"), "--catalog", str(tmp_path / "mine")]
+    assert CliRunner().invoke(score.command, words, catch_exceptions=False).exit_code == 0
+
+
 def test_an_interrupted_run_is_continued_and_nothing_asked_twice(scripted: Scripted, tmp_path: Path) -> None:
     scripted.register("m", said("\\boxed{75}"))
     ask(scripted, tmp_path / "out")

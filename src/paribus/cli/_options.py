@@ -28,6 +28,16 @@ def profile_option(function: F) -> F:
     )
 
 
+def catalog_option(function: F) -> F:
+    """`--catalog DIR`."""
+    return click.option(
+        "--catalog",
+        "private",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="A private catalog beside ours.",
+    )(function)
+
+
 def config_option(function: F) -> F:
     """`--config KEY=VALUE ...`, several at once as Snakemake takes them, or the option several times."""
     option = click.option(

@@ -30,6 +30,12 @@ def read_plan(path: Path) -> Plan:
         raise UsageError(f"{path} is not a plan: make it again with `paribus plan --profile NAME`") from error
 
 
+def root_of(plan_file: Path) -> Path:
+    """The repository that a plan's file lies in: above `build/`, or else the file's own folder."""
+    folder = plan_file.resolve().parent
+    return folder.parent if folder.name == "build" else folder
+
+
 def as_it_stands(root: Path, plan: Plan) -> Plan:
     """A plan from disk with what has been measured and decided since it was made."""
 

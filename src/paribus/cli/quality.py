@@ -11,7 +11,7 @@ import click
 
 from paribus.catalog import Catalog
 from paribus.catalog.configuration import catalog_of
-from paribus.cli._planning import read_plan
+from paribus.cli._planning import read_plan, root_of
 from paribus.cli._quality_view import Counting, report
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.results.run import find_root
@@ -77,8 +77,7 @@ def _job(job: str, plan_file: Path) -> None:
     from paribus.quality.run import generate_start, prepare, runnable
 
     plan = read_plan(plan_file)
-    folder = plan_file.resolve().parent
-    root = folder.parent if folder.name == "build" else folder
+    root = root_of(plan_file)
     catalog = catalog_of(root, plan)
     found = next((row for row in plan.jobs if row.job == job), None)
     for measure in found.measures if found is not None and found.kind == "quality" else []:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from paribus.catalog import Catalog
+from paribus.cli._options import catalog_option
 from paribus.cli._quality_view import Counting, report
 from paribus.conditions import UsageError
 from paribus.results.run import find_root
@@ -14,7 +15,8 @@ from paribus.results.run import find_root
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-def command(folder: Path) -> None:
+@catalog_option
+def command(folder: Path, private: Path | None) -> None:
     """Score the answers in FOLDER: a run (with start-1, ...), one start, or the --out of `paribus quality`.
 
     \b
@@ -32,7 +34,7 @@ def command(folder: Path) -> None:
     from paribus.quality.run import score_start
 
     starts = starts_of(folder)
-    catalog = Catalog(_clone(folder))
+    catalog = Catalog(_clone(folder), private)
     for start in starts:
         click.echo(report(score_start(start, catalog, Counting("graded"))))
 

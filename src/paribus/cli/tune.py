@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from paribus.catalog import Catalog, Plan, Race, Verdict
+from paribus.catalog import Plan, Race, Verdict
+from paribus.catalog.configuration import catalog_of
 from paribus.catalog.races import read_verdict
-from paribus.cli._planning import read_plan
+from paribus.cli._planning import read_plan, root_of
 from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError, decoder_method, inside
 from paribus.machine import write_atomic
 from paribus.speed.race import Entry, decide, read_part
@@ -33,7 +34,7 @@ def command(verdict: str | None, plan_file: Path) -> None:
       paribus tune results/cpu/m-x7k2q/smollm2-135m--q4-1--llamacpp--race/race-c1-long.demo/0123456789ab.1/race.json
     """
     plan = read_plan(plan_file)
-    root = _root(plan_file)
+    root = root_of(plan_file)
     if verdict is None:
         _show(plan, root)
         return
@@ -41,11 +42,6 @@ def command(verdict: str | None, plan_file: Path) -> None:
     decided = judge(root, plan, race, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
     write_atomic(inside(root, race.verdict), (decided.model_dump_json(indent=1) + "\n").encode())
     click.echo(sentence(decided))
-
-
-def _root(plan_file: Path) -> Path:
-    folder = plan_file.resolve().parent
-    return folder.parent if folder.name == "build" else folder
 
 
 def find_race(plan: Plan, verdict: str) -> Race:
@@ -60,15 +56,15 @@ def find_race(plan: Plan, verdict: str) -> Race:
 
 def judge(root: Path, plan: Plan, race: Race, now: str) -> Verdict:
     """Read the candidates' starts and decide. `CheckFailed` when a start is missing."""
-    catalog = Catalog(root)
+    catalog = catalog_of(root, plan)
     scenario = catalog.scenario(race.scenario)
     starts = {run.run: run.starts for run in plan.runs}
-    entries = [_entry(root, plan, catalog, run, starts.get(run)) for run in race.runs]
+    entries = [_entry(root, plan, run, starts.get(run)) for run in race.runs]
     cpu = catalog.hardware(plan.hardware).card.kind == "cpu"
     return decide(race, race.scenario, scenario.requests, entries, decided_at=now, cpu=cpu)
 
 
-def _entry(root: Path, plan: Plan, catalog: Catalog, run: str, starts: int | None) -> Entry:
+def _entry(root: Path, plan: Plan, run: str, starts: int | None) -> Entry:
     name = SystemName.parse(RunPath.parse(run).system)
     folder = inside(root / plan.results, run)
     wanted = range(1, (starts or 1) + 1)
@@ -77,9 +73,8 @@ def _entry(root: Path, plan: Plan, catalog: Catalog, run: str, starts: int | Non
         raise CheckFailed(
             f"the race can't be decided yet: {run} lacks start {', '.join(map(str, missing))}; run the workflow first"
         )
-    method = catalog.system(name).decoder.method
     parts = [read_part(folder / f"start-{k}") for k in wanted]
-    return Entry(name.decoder, run, method != "plain", parts)
+    return Entry(name.decoder, run, decoder_method(name.decoder) != "plain", parts)
 
 
 def sentence(verdict: Verdict) -> str:

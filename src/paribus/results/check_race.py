@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paribus.catalog import Catalog, Race, Verdict
-from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError
+from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError, decoder_method
 from paribus.results.data import lite_rows
 from paribus.results.findings import Report
 from paribus.results.reading import read_model
@@ -39,7 +39,7 @@ def decide_again(results: Path, path: RunPath, verdict: Verdict, catalog: Catalo
         not_tried=verdict.not_tried,
         decided=True,
     )
-    entries = [_entry(results, run, path, catalog) for run in verdict.runs]
+    entries = [_entry(results, run, path) for run in verdict.runs]
     return decide(
         race,
         verdict.scenario,
@@ -50,7 +50,7 @@ def decide_again(results: Path, path: RunPath, verdict: Verdict, catalog: Catalo
     )
 
 
-def _entry(results: Path, run: str, path: RunPath, catalog: Catalog) -> Entry:
+def _entry(results: Path, run: str, path: RunPath) -> Entry:
     place = RunPath.parse(run)
     if (place.hardware, place.machine, place.measure) != (path.hardware, path.machine, path.measure):
         raise CheckFailed(f"the candidate {run} was not run in this race")
@@ -59,4 +59,4 @@ def _entry(results: Path, run: str, path: RunPath, catalog: Catalog) -> Entry:
     if not folders:
         raise CheckFailed(f"the candidate's run {run} is not here")
     parts = [StartPart(lite_rows(f), read_model(f, "summary.json", SpeedSummary)) for f in folders]
-    return Entry(name.decoder, run, catalog.system(name).decoder.method != "plain", parts)
+    return Entry(name.decoder, run, decoder_method(name.decoder) != "plain", parts)
