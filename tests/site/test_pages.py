@@ -465,30 +465,6 @@ def test_a_hostile_glob_gives_no_command(hostile):
     assert "rm -rf" not in hostile.page("claims.html").text
 
 
-def test_a_decoder_that_passed_the_lossless_gate_says_so_and_only_that_one(tmp_path):
-    world = demo_world()
-    decoder = "ngram-simple-n4-m4"
-    world.rows["lossless"].append(
-        {
-            "path": "cpu/m-test/s/lossless/0123456789ab.1/lossless.json",
-            "demo": True,
-            "hardware": "cpu",
-            "machine": "m-test",
-            "system": f"smollm2-135m--q4-1--llamacpp--{decoder}",
-            "standing": "passed",
-            "sentence": "lossless: passed at T=0 on 14 prompts",
-            "measured_at": "2026-12-01T10:00:00Z",
-        }
-    )
-    site = build(world, tmp_path)
-    decoders = {run["decoder"] for run in world.rows["runs"] if run["kind"] == "speed" and run["hardware"] == "cpu"}
-    page = site.page("quality.html")
-    assert page.text.count("lossless: passed at T=0 on 14 prompts") == 1
-    assert page.text.count("declared lossless, not yet verified") == len(decoders - {"plain", decoder})
-    pair = site.page("pair/cpu/smollm2-plain-speculation.html")
-    assert "lossless: passed at T=0 on 14 prompts" in pair.text
-
-
 def test_a_quality_runs_page_has_the_account_of_tokens_and_times(demo):
     page = next(p for p in demo.pages.values() if "What did it score?" in p.text)
     for words in ("measured at", "16 requests at once", "prompt unknown, reasoning 0, answer 120 tokens", "ended by"):

@@ -11,6 +11,7 @@ import duckdb
 
 from paribus.conditions import UsageError
 from paribus.results.build import DATABASE
+from paribus.results.lossless import NOT_LOSSLESS
 from paribus.results.run import locate
 from paribus.results.strip import SEPARATOR
 from paribus.results.words import BASIS, with_interval
@@ -42,10 +43,13 @@ def cite(root: Path, text: str, metric: str | None = None) -> Citation:
     try:
         figure = _by_id(connection, text) if FIGURE.fullmatch(text) else _of_run(connection, root, text, metric)
         runs = [_row(connection, "runs", "run_id", figure[name]) for name in ("run_id", "other_run_id") if figure[name]]
+        marks = "SELECT DISTINCT text FROM flags WHERE flag = ? AND run_id IN (?, ?) ORDER BY text"
+        ids = [run["run_id"] for run in runs]
+        cut = [str(text) for (text,) in connection.execute(marks, [NOT_LOSSLESS, ids[0], ids[-1]]).fetchall()]
         version = connection.execute("SELECT value FROM meta WHERE key = 'edition'").fetchone()
     finally:
         connection.close()
-    return _citation(figure, runs, str(version[0]) if version else "")
+    return _citation(figure, runs, str(version[0]) if version else "", cut)
 
 
 def _row(connection: duckdb.DuckDBPyConnection, table: str, column: str, value: str) -> dict[str, Any]:
@@ -78,13 +82,13 @@ def _of_run(connection: duckdb.DuckDBPyConnection, root: Path, text: str, metric
     return _by_id(connection, str(chosen[0][1]))
 
 
-def _citation(figure: dict[str, Any], runs: list[dict[str, Any]], edition: str) -> Citation:
+def _citation(figure: dict[str, Any], runs: list[dict[str, Any]], edition: str, cut: list[str]) -> Citation:
     dates = sorted({run["started_at"][:10] for run in runs})
     ids = " and ".join(f"{run['system']} ({run['run_id']})" for run in runs)
     unranked = "" if figure["ranked"] else ", not ranked"
     figure_id = figure["figure_id"]
     demo = any(run["demo"] for run in runs)
-    warning = f"{NOT_FOR_CITING}. " if demo else ""
+    warning = (f"{NOT_FOR_CITING}. " if demo else "") + "".join(f"{text} " for text in cut)
     sentence = (
         f"{warning}{_number(figure, len(runs))}. Conditions: {conditions([run['strip'] for run in runs])}. "
         f"Measured {' and '.join(dates)}: {ids}; Paribus, edition {edition}, figure {figure_id}{unranked}."

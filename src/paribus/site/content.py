@@ -149,7 +149,7 @@ class Content:
     left_out: tuple[Row, ...]
     """What the last plan left out, and why."""
     lossless: tuple[Row, ...]
-    """Verdicts of the lossless gate, a row a decoder and machine."""
+    """Verdicts of the lossless gates, a row a gate, decoder and machine."""
     claims: tuple[Row, ...]
     """What others have published, and how it stands beside what was measured."""
     models: Mapping[str, Row]
@@ -165,8 +165,12 @@ class Content:
 
     @cached_property
     def quality_runs(self) -> tuple[Run, ...]:
-        """Runs of quality tasks that nothing superseded."""
-        return tuple(r for r in self.runs.values() if r.row["kind"] == "quality" and not r.superseded)
+        """Runs of quality tasks that nothing superseded. A canary is none: it gives a verdict, not a score."""
+        return tuple(
+            r
+            for r in self.runs.values()
+            if r.row["kind"] == "quality" and not r.superseded and all(f.id != "canary" for f in r.flags)
+        )
 
     @cached_property
     def figures(self) -> Mapping[str, Figure]:

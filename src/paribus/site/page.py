@@ -12,8 +12,9 @@ from typing import Any
 from paribus.catalog import Catalog, HardwareFile, QualityTask, Scenario
 from paribus.conditions import ParibusError, UsageError
 from paribus.conditions.hashing import short_id
+from paribus.results.lossless import Key, by_decoder
 from paribus.site.charts import Chart
-from paribus.site.content import Content, Race
+from paribus.site.content import Content, Race, Row
 
 _PATH = re.compile(r"[a-z0-9][a-z0-9.-]*(/[a-z0-9][a-z0-9.-]*)*\.html")
 
@@ -41,6 +42,11 @@ class Site:
     def tasks(self) -> Mapping[str, QualityTask]:
         """Quality tasks by id, stand-ins last."""
         return dict(sorted(self.catalog.tasks.items(), key=lambda item: (item[1].stand_in, item[0])))
+
+    @cached_property
+    def verdicts(self) -> Mapping[Key, list[Row]]:
+        """Verdicts of the lossless gates by what they are about."""
+        return by_decoder(self.content.lossless)
 
     @cached_property
     def edition(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from paribus.results.lossless import NOT_LOSSLESS
 from paribus.results.strip import ORDER, Part, split_strip, strip_of
 from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
@@ -309,6 +310,7 @@ def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
         notes.append("From the demo: a few prompts, one start, on the machine that made this page.")
     elif any(run.preliminary for run in runs):
         notes.append("Preliminary: measured at a scale too small for a ranking.")
+    notes += [f"{run.row['decoder']}: {f.text}" for run in runs for f in run.flags if f.id == NOT_LOSSLESS]
     if any(f.basis in ONE_START for run in runs for f in (*run.figures.values(), *run.ratios)):
         notes.append("One start: the intervals say nothing about what differs between starts.")
     return tuple(notes)

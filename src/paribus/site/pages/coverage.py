@@ -107,7 +107,7 @@ def measures(site: Site) -> dict[str, str]:
     """What the grid has a column for: all that is planned unasked, and what was measured because it was named."""
     seen = {str(run.row["scenario_or_task"]) for run in site.content.speed_runs}
     speed = {name: s.title for name, s in site.scenarios.items() if not s.external or name in seen}
-    return {**speed, **{name: t.title for name, t in site.tasks.items()}}
+    return {**speed, **{name: t.title for name, t in site.tasks.items() if t.canary is None}}
 
 
 def _quoted(argument: str) -> str:

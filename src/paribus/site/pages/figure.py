@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+from paribus.results.lossless import NOT_LOSSLESS
 from paribus.results.strip import split_strip, strip_of
 from paribus.results.words import BASIS
 from paribus.site import words
-from paribus.site.content import Figure
+from paribus.site.content import Figure, Run
 from paribus.site.page import Page, Site, View, figure_path
 from paribus.site.pages.names import run_words
 
@@ -20,8 +21,14 @@ def pages(site: Site) -> Iterator[Page]:
         def view(figure: Figure = figure) -> View:
             return _view(site, figure)
 
-        runs = [site.content.runs[name].row for name in _run_ids(site, figure)]
-        yield Page(figure_path(figure.figure_id), "figure.html", view, [dataclasses.asdict(figure), runs])
+        runs = [site.content.runs[name] for name in _run_ids(site, figure)]
+        inputs = [dataclasses.asdict(figure), [run.row for run in runs], _cut(runs)]
+        yield Page(figure_path(figure.figure_id), "figure.html", view, inputs)
+
+
+def _cut(runs: list[Run]) -> list[str]:
+    """What a lossless gate found against the decoders."""
+    return list(dict.fromkeys(flag.text for run in runs for flag in run.flags if flag.id == NOT_LOSSLESS))
 
 
 def _run_ids(site: Site, figure: Figure) -> list[str]:
@@ -41,6 +48,7 @@ def _view(site: Site, figure: Figure) -> View:
         "runs": [(run, site.model_title(str(run.row["model"])), run_words(run)) for run in runs],
         "strips": [[part for part in strip_of(run.summary) if part.name in differing] for run in runs],
         "demo": any(run.demo for run in runs),
+        "cut": _cut(runs),
         "kinds": [
             (str(k), words.shown(v, unit=figure.unit)) for k, v in sorted(kinds.items()) if isinstance(v, (int, float))
         ],

@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from paribus.results.lossless import lossless_sentence, standing
 from paribus.site import words
-from paribus.site.content import Run
+from paribus.site.content import Row, Run
 from paribus.site.page import Site
 from paribus.speed.metrics import metrics
 
@@ -47,18 +48,20 @@ def run_words(run: Run) -> str:
     return decoder_words(run.decoder_method, str(run.row["decoder"]))
 
 
-DECLARED = "declared lossless, not yet verified"
+def verdicts_of(site: Site, run: Run) -> list[Row]:
+    """The verdicts of the lossless gates that are about a run's decoder, on its kind of hardware."""
+    key = run.demo, str(run.row["hardware"]), str(run.row["system"]), str(run.row["answer_class"])
+    return list(site.verdicts.get(key, ()))
 
 
 def gate_words(site: Site, run: Run) -> str:
-    """What is known of a decoder's answers on a card: the newest verdict of the gate, else what is declared."""
-    found = [
-        row
-        for row in site.content.lossless
-        if (row["hardware"], row["system"]) == (run.row["hardware"], run.row["system"]) and row["demo"] == run.demo
-    ]
-    newest = max(found, key=lambda row: (str(row["measured_at"]), str(row["path"])), default=None)
-    return DECLARED if newest is None else str(newest["sentence"])
+    """What is known of a decoder's answers on a card: each gate that passed, failed or wasn't run."""
+    return lossless_sentence(verdicts_of(site, run))
+
+
+def inherits(site: Site, run: Run) -> bool:
+    """Whether a run's decoder isn't known to have other answers than its answer class's scores were made from."""
+    return standing(verdicts_of(site, run)) != "failed"
 
 
 def labels(runs: Sequence[Run]) -> dict[str, str]:

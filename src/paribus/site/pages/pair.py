@@ -10,6 +10,7 @@ from markupsafe import Markup
 from paribus.catalog import Pair
 from paribus.conditions import ParibusError
 from paribus.results.compare import seen_words
+from paribus.results.lossless import DECLARED
 from paribus.results.strip import Part, split_strip, strip_of
 from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
@@ -18,9 +19,9 @@ from paribus.site.page import Page, Site, View, board_path, figure_path, pair_pa
 from paribus.site.pages.headline import lead_metric, shared_time, speedup_of
 from paribus.site.pages.names import (
     CPU_TRACK,
-    DECLARED,
     card_name,
     gate_words,
+    inherits,
     measure_title,
     metric_title,
     run_words,
@@ -32,6 +33,8 @@ from paribus.speed.summary import SpeedSummary
 
 NOBODY = "nobody has run this yet"
 BASE = "../../"
+OWN_ANSWERS = ("plain", "block-diffusion")
+"""Decoders that inherit nothing: they are what their scores were asked of."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ def _meeting(site: Site, pair: Pair, card: str, rows: Sequence[Row], *, place: t
         blocks=tuple(
             Block(d.title, BASE + board_path(card, d.measure), tuple(_rows(d)), d.refused, d.notes) for d in speed
         ),
-        quality=tuple(_quality(site, pair, card, demo)),
+        quality=tuple(_quality(site, pair, card, demo, speed)),
         kinds=_kinds_chart(f"pair-{card}-{pair.pair}-{machine}{'-demo' if demo else ''}", speed),
         by_kind=_kinds_table(speed),
     )
@@ -243,8 +246,9 @@ def _plain_row(title: str, unit: str, duel: Duel, read: Callable[[SpeedSummary],
     return DuelRow(title, unit, cells[0], cells[1])
 
 
-def _quality(site: Site, pair: Pair, card: str, demo: bool) -> Iterator[DuelRow]:
-    """Scores of both sides. One answer class has one score: the decoder only decides the speed."""
+def _quality(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[Duel]) -> Iterator[DuelRow]:
+    """Scores of both sides. One answer class has one score; a decoder that failed a lossless gate has none of it."""
+    cut = [_cut(site, speed, which) for which in ("left", "right")]
     for task in site.tasks.values():
         runs = [
             r
@@ -257,19 +261,47 @@ def _quality(site: Site, pair: Pair, card: str, demo: bool) -> Iterator[DuelRow]
         left, right = (_newest([r for r in runs if r.row["stack"] == stack]) for stack in (pair.left, pair.right))
         if left is None and right is None:
             continue
-        if left is right:
-            verdict, href = f"{_gates(site, pair, card, demo)}; scores are plain decoding's", None
+        cells = [
+            Cell("no score", "not lossless") if lost else _score(run)
+            for lost, run in zip(cut, (left, right), strict=True)
+        ]
+        if any(cut):
+            verdict, href = "; ".join(found for found in cut if found), None
+        elif left is right:
+            verdict, href = f"{_gates(site, pair.left, card, demo)}; scores are plain decoding's", None
         else:
             verdict, href = _difference(left, right)
-        yield DuelRow(task.title, "% right", _score(left), _score(right), verdict, href)
+            verdict += "".join(_inherited(site, speed, which) for which in ("left", "right"))
+        yield DuelRow(task.title, "% right", cells[0], cells[1], verdict, href)
 
 
-def _gates(site: Site, pair: Pair, card: str, demo: bool) -> str:
-    """What the lossless gate says of the stack's decoders: one sentence where it is the same for all."""
+def _decoders(speed: Sequence[Duel], which: str) -> dict[str, Run]:
+    """The speculative decoders that stand on one side of the duels."""
+    runs = (getattr(duel, which) for duel in speed)
+    return {str(r.row["decoder"]): r for r in runs if r is not None and r.decoder_method not in OWN_ANSWERS}
+
+
+def _cut(site: Site, speed: Sequence[Duel], which: str) -> str:
+    """What a lossless gate found against a side's decoder; nothing where none failed."""
+    failed = {name: run for name, run in _decoders(speed, which).items() if not inherits(site, run)}
+    return "; ".join(f"{name}: {gate_words(site, run)}" for name, run in sorted(failed.items()))
+
+
+def _inherited(site: Site, speed: Sequence[Duel], which: str) -> str:
+    """That a side's score was not asked of its decoder, and what is known of that."""
+    said = {name: gate_words(site, run) for name, run in _decoders(speed, which).items()}
+    return "".join(f"; the {which} score is plain decoding's, {name}: {words}" for name, words in sorted(said.items()))
+
+
+def _gates(site: Site, stack: str, card: str, demo: bool) -> str:
+    """What the lossless gates say of the stack's decoders: one sentence where it is the same for all."""
     runs = {
         str(r.row["decoder"]): r
         for r in site.content.speed_runs
-        if r.row["hardware"] == card and r.row["stack"] == pair.left and r.demo == demo and r.decoder_method != "plain"
+        if r.row["hardware"] == card
+        and r.row["stack"] == stack
+        and r.demo == demo
+        and r.decoder_method not in OWN_ANSWERS
     }
     said = {decoder: gate_words(site, run) for decoder, run in sorted(runs.items())}
     if len(set(said.values())) <= 1:

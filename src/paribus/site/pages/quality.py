@@ -13,7 +13,7 @@ from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Run, Score
 from paribus.site.page import Page, Site, View, board_path, run_path
 from paribus.site.pages.headline import lead_metric
-from paribus.site.pages.names import CPU_TRACK, METHODS, gate_words, hardware_title, measure_title, run_words
+from paribus.site.pages.names import CPU_TRACK, METHODS, gate_words, hardware_title, inherits, measure_title, run_words
 from paribus.site.pages.table import Cell, beside, figure_cell
 
 
@@ -55,6 +55,8 @@ class AnswerClass:
     scores: tuple[ScoreRow, ...]
     scenarios: tuple[tuple[str, str, str], ...]
     speeds: tuple[SpeedRow, ...]
+    cut: tuple[tuple[str, str], ...]
+    """Decoders that were declared to give these answers and failed a gate, each with what was found."""
 
 
 def pages(site: Site) -> Iterator[Page]:
@@ -91,7 +93,7 @@ def _one_class(site: Site, hardware: str, key: str, demo: bool, runs: Sequence[R
     ]
     scenarios = [s for s in site.scenarios if any(r.row["scenario_or_task"] == s for r in same)]
     leads = {s: lead_metric([r for r in same if r.row["scenario_or_task"] == s]) for s in scenarios}
-    row = first.row
+    row, asked = first.row, {str(run.row["system"]) for run in runs}
     thinking = ", thinking" if row["think"] else ""
     return AnswerClass(
         key=key,
@@ -101,7 +103,8 @@ def _one_class(site: Site, hardware: str, key: str, demo: bool, runs: Sequence[R
         strip=tuple(p for p in shared if p.name in ("card", "model", "engine", "sampling", "date")),
         scores=tuple(_score_row(site, run) for run in sorted(runs, key=lambda r: str(r.row["scenario_or_task"]))),
         scenarios=tuple((s, _lead_title(leads[s], same, s), board_path(hardware, s)) for s in scenarios),
-        speeds=tuple(_speeds(site, same, scenarios, leads)),
+        speeds=tuple(_speeds(site, [r for r in same if inherits(site, r)], scenarios, leads, asked)),
+        cut=tuple(sorted({(str(r.row["decoder"]), gate_words(site, r)) for r in same if not inherits(site, r)})),
     )
 
 
@@ -131,15 +134,16 @@ def _score_row(site: Site, run: Run) -> ScoreRow:
 
 
 def _speeds(
-    site: Site, runs: Sequence[Run], scenarios: Sequence[str], leads: dict[str, str | None]
+    site: Site, runs: Sequence[Run], scenarios: Sequence[str], leads: dict[str, str | None], asked: set[str]
 ) -> Iterator[SpeedRow]:
+    """A row a decoder. `asked`: systems that the scores were asked of themselves, which inherit nothing."""
     by_decoder: dict[str, list[Run]] = {}
     for run in runs:
         by_decoder.setdefault(str(run.row["decoder"]), []).append(run)
     for decoder, group in sorted(by_decoder.items(), key=lambda item: (not item[0].startswith("plain"), item[0])):
         cells = tuple(figure_cell(_latest(group, s, leads[s]), "") for s in scenarios)
         method = group[0].decoder_method
-        gate = gate_words(site, group[0]) if method != "plain" else ""
+        gate = "" if method == "plain" or str(group[0].row["system"]) in asked else gate_words(site, group[0])
         title = METHODS.get(method, method)
         yield SpeedRow(inline_mark(shape_of(method)), decoder, title, gate, group[0].demo, cells)
 

@@ -1,0 +1,118 @@
+"""What the site says of decoders beside scores that were not asked of them: every gate, and that a failed one cuts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from building_sites import build
+from synthetic_site import World, demo_world
+
+DECODER = "ngram-simple-n4-m4"
+SYSTEM = f"smollm2-135m--q4-1--llamacpp--{DECODER}"
+SENTENCES = {
+    "greedy": "lossless: {} at T=0 on 14 prompts",
+    "served": "served temperature: {} over 168 prompts",
+    "canary": "canary: {} on 200 questions",
+}
+PAIR = "pair/cpu/smollm2-plain-speculation.html"
+
+
+def verdict(world: World, gate: str, standing: str = "passed", **more: Any) -> None:
+    row = {
+        "gate": gate,
+        "path": f"cpu/m-test/s/{gate}",
+        "demo": True,
+        "hardware": "cpu",
+        "machine": "m-test",
+        "system": SYSTEM,
+        "answer_class": "smollm000000",
+        "standing": standing,
+        "sentence": SENTENCES[gate].format(standing),
+        "measured_at": "2026-12-01T10:00:00Z",
+    }
+    world.rows["lossless"].append(row | more)
+
+
+def fail(world: World, system: str = SYSTEM) -> None:
+    """What a build does to a decoder that failed: its runs are flagged, unranked and compared with nothing."""
+    cut = {run["run_id"] for run in world.rows["runs"] if run["system"] == system}
+    assert cut
+    text = "This decoder is not lossless, though its file says so; it inherits no quality: it failed."
+    for run in world.rows["runs"]:
+        if run["run_id"] in cut:
+            run["ranked"] = False
+            world.rows["flags"].append(
+                {"run_id": run["run_id"], "flag": "not_lossless", "severity": "invalid", "text": text}
+            )
+    world.rows["figures"] = [f for f in world.rows["figures"] if not (f["other_run_id"] and f["run_id"] in cut)]
+    for figure in world.rows["figures"]:
+        figure["ranked"] = figure["ranked"] and figure["run_id"] not in cut
+
+
+def test_a_decoder_says_which_gates_passed_and_which_were_not_run(tmp_path: Path) -> None:
+    world = demo_world()
+    verdict(world, "greedy")
+    verdict(world, "canary", "undecided")
+    site = build(world, tmp_path)
+    decoders = {run["decoder"] for run in world.rows["runs"] if run["kind"] == "speed" and run["hardware"] == "cpu"}
+    said = (
+        "declared lossless, not yet verified (passed at T=0 on 14 prompts; served temperature: not run; "
+        "canary: undecided on 200 questions)"
+    )
+    for page in ("quality.html", PAIR):
+        assert site.page(page).text.count(said) >= 1
+    page = site.page("quality.html").text
+    assert page.count("declared lossless, not yet verified") == len(decoders - {"plain"})
+    assert "plain decoding, with 16 requests at once" in page
+
+
+def test_only_all_three_gates_together_make_a_decoder_lossless(tmp_path: Path) -> None:
+    world = demo_world()
+    for gate in SENTENCES:
+        verdict(world, gate)
+    site = build(world, tmp_path)
+    said = (
+        "lossless, all three gates passed (passed at T=0 on 14 prompts; served temperature: passed over 168 prompts; "
+        "canary: passed on 200 questions)"
+    )
+    assert said in site.page("quality.html").text
+    assert f"{said}; scores are plain decoding's" in site.page(PAIR).text
+
+
+def test_a_verdict_about_another_build_or_card_says_nothing(tmp_path: Path) -> None:
+    world = demo_world()
+    verdict(world, "greedy", answer_class="another00000")
+    verdict(world, "served", hardware="h100")
+    verdict(world, "canary", demo=False)
+    assert "all three gates" not in build(world, tmp_path).page("quality.html").text
+
+
+def test_a_failed_gate_cuts_a_decoder_off_on_every_page(tmp_path: Path) -> None:
+    world = demo_world()
+    verdict(world, "greedy", measured_at="2026-12-02T10:00:00Z")
+    verdict(world, "served", "failed")
+    verdict(world, "canary")
+    # A later pass of the same gate doesn't undo it.
+    verdict(world, "served", path="cpu/m-other/s/served", measured_at="2026-12-09T10:00:00Z")
+    fail(world)
+    site = build(world, tmp_path)
+    said = "not lossless (passed at T=0 on 14 prompts; served temperature: failed over 168 prompts; canary: passed"
+
+    quality = site.page("quality.html")
+    assert f"The scores are not those of {DECODER}: {said}" in quality.text
+    speeds = [e.text for e in quality.all("th") if DECODER in e.text]
+    assert speeds == [], "it stands in no table beside the scores"
+
+    pair = site.page(PAIR)
+    assert said in pair.text
+    assert pair.text.count("no score") == 4, "a row a task"
+    assert "scores are plain decoding's" not in pair.text
+
+    board = site.page("board/cpu/c1-long.html")
+    assert f"{DECODER}: This decoder is not lossless" in board.text
+    assert "times as fast as plain" not in board.text, "nothing is said of its speed beside plain decoding's"
+
+    figures = [page for name, page in site.pages.items() if name.startswith("f/") and DECODER in page.text]
+    assert figures
+    assert all("This decoder is not lossless" in page.text for page in figures)
