@@ -197,6 +197,18 @@ FLAGS = _table(
     FlagKind("limited", "note", "three or four starts at full scale", "Limited: {detail} starts."),
     FlagKind("partial", "note", "a subset of a quality task", "A part of the task only: {detail}."),
     FlagKind(
+        "canary",
+        "note",
+        "a quality canary: a few questions that show whether a decoder breaks answers; never ranked",
+        "A canary, not a score: {detail}.",
+    ),
+    FlagKind(
+        "not_lossless",
+        "invalid",
+        "the decoder failed one of the lossless gates on this kind of hardware",
+        "This decoder is not lossless, though its file says so; it inherits no quality: {detail}.",
+    ),
+    FlagKind(
         "stand_in",
         "note",
         "a smoke task of our own in place of the public one",

@@ -215,6 +215,10 @@ def flags_of(task: QualityTask, header: Header, items: Sequence[Item], samples: 
     flags: list[Flag] = []
     if task.stand_in:
         flags.append(flag("stand_in", task.title))
+    if task.canary is not None:
+        flags.append(
+            flag("canary", f"it is held against plain decoding's answers to the same questions ({task.canary.of})")
+        )
     if header.partial is not None:
         flags.append(flag("partial", f"{len(header.items)} of {task.data.count} items"))
     if header.left_out:
