@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from building_sites import build
-from synthetic_site import HOSTILE, World, demo_world
+from synthetic_site import HOSTILE, World
 
 from paribus.conditions import CONDITIONS, FLAGS
 from paribus.speed.metrics import metrics
