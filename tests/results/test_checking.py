@@ -209,6 +209,21 @@ def test_a_declared_condition_can_not_be_edited(clone: Clone, run: RunFolder, na
     assert "conditions: " in failures(clone, run)
 
 
+def test_what_a_manifest_says_of_itself_steers_no_terminal_and_looks_like_no_finding(
+    clone: Clone, run: RunFolder
+) -> None:
+    def forge(manifest: dict) -> None:
+        manifest["path"] = "\x1b[1A\x1b[2K\nfiles holds"
+        manifest["hashes"]["conditions"] = "\u202e0"
+
+    edit(run.folder / "start-1" / "manifest.json", forge)
+    report = Report()
+    check_run(run, clone.catalog, report)
+    assert report.failed
+    assert all(f.text.isprintable() and f.where.isprintable() for f in report.findings)
+    assert any("[2K files holds" in f.text for f in report.findings)
+
+
 def test_a_run_can_not_be_moved(clone: Clone) -> None:
     made = clone.run("plain", "c1-long", scale="demo")
     other = made.folder.parents[2] / f"{STACK}--ngram-simple-n4-m4" / made.path.measure / made.folder.name

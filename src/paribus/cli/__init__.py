@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from paribus import __version__
-from paribus.conditions import ParibusError
+from paribus.conditions import ParibusError, harmless
 
 COMMANDS: dict[str, str] = {
     "speed": "measure the speed of an endpoint or of a system from the catalog",
@@ -74,6 +74,6 @@ def main(argv: list[str] | None = None) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except ParibusError as error:
-        print(f"paribus: {error}", file=sys.stderr)
+        print(f"paribus: {harmless(str(error))}", file=sys.stderr)
         code = error.exit_code
     raise SystemExit(code if isinstance(code, int) else 0)

@@ -12,6 +12,7 @@ from paribus.catalog.workflow import PLAN_FILE, is_running
 from paribus.cli._account import account, failed_log
 from paribus.cli._options import config_option, read_settings, resolve_here
 from paribus.cli._planning import announcement, as_it_stands, read_plan
+from paribus.conditions import harmless
 from paribus.results.run import find_root
 
 LAST_LINES = 8
@@ -73,7 +74,7 @@ def failure(root: Path, since: float) -> str:
     log = failed_log(root, since)
     if log is None:
         return "Stopped before a step began. What is measured is kept: the same command continues."
-    shown = "\n".join(f"  {line}" for line in _heart(log)) or "  (the log is empty)"
+    shown = "\n".join(f"  {harmless(line)}" for line in _heart(log)) or "  (the log is empty)"
     return (
         f"Stopped. The last step's log ends with:\n{shown}\n"
         f"All of it: {log.relative_to(root)}\n"

@@ -6,6 +6,7 @@ from paribus.conditions.hashing import canonical, conditions_hash, figure_id, ha
 from paribus.conditions.manifest import FileEntry, Manifest, Timings
 from paribus.conditions.naming import RunPath, SystemName, decoder_method, inside, is_slug, slug, start_number
 from paribus.conditions.registry import CONDITIONS, Condition, differences
+from paribus.conditions.strangers import harmless, one_line
 
 __all__ = [
     "CONDITIONS",
@@ -28,9 +29,11 @@ __all__ = [
     "differences",
     "figure_id",
     "flag",
+    "harmless",
     "hash12",
     "inside",
     "is_slug",
+    "one_line",
     "run_id",
     "sha256_file",
     "slug",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from paribus.conditions import ParibusError
+from paribus.conditions import ParibusError, one_line
 
 Subject = Literal[
     "files", "conditions", "requests", "summary", "identities", "scores", "race", "lossless", "log", "catalog"
@@ -50,8 +50,8 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
 
     def say(self, subject: Subject, where: str, verdict: Verdict, text: str = "") -> None:
-        """Add one finding."""
-        self.findings.append(Finding(subject, where, verdict, text))
+        """Add one finding. Its text may quote what a stranger wrote, and stays one line."""
+        self.findings.append(Finding(subject, one_line(where), verdict, one_line(text)))
 
     def expect(self, subject: Subject, where: str, right: bool, text: str) -> bool:
         """Add a claim that holds, or else fails with `text`."""

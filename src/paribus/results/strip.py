@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paribus.conditions import Flag
+from paribus.conditions import Flag, one_line
 from paribus.results.run import RunSummary
 from paribus.speed.flags import admits_fewer
 
@@ -59,7 +59,7 @@ def strip(conditions: Mapping[str, Any], flags: Sequence[Flag], count: int | Non
         "trials": ("n, trials", _trials(conditions, count)),
         "flags": ("flags", _flags(flags)),
     }
-    return [Part(name, *texts[name]) for name in ORDER]
+    return [Part(name, heading, one_line(text)) for name, (heading, text) in ((n, texts[n]) for n in ORDER)]
 
 
 def strip_of(summary: RunSummary) -> list[Part]:

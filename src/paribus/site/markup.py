@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from markupsafe import Markup, escape
 
-# Characters that XML can't hold, and those that reorder or hide the text around them.
-_HARMFUL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
-)
+from paribus.conditions import harmless
 
 
 def clean(value: Any) -> Any:
     """The value; in text, control, bidirectional and invisible characters and lone surrogates become U+FFFD."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return _HARMFUL.sub("\ufffd", value)
+    return harmless(value)
 
 
 def text(value: Any) -> Markup:
