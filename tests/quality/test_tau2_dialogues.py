@@ -203,7 +203,7 @@ def test_the_pinned_simulator_is_asked_at_its_own_server_and_journalled(
         asking = Asking(scripted.endpoint(agent), {}, 256, 1)
         with pytest.raises(UsageError, match="is not the task's user simulator: it lists no models"):
             generate(evaluation(task, items, limit=1), asking, ROOT, tmp_path)
-        (tmp_path / "journal.jsonl").unlink()
+        assert not list(tmp_path.iterdir())  # nothing was asked, so nothing is left that would forbid another try
         user = [stream(content("I want to cancel."), finish()), stream(content("###STOP###"), finish())]
         other.register(simulator.model, *user)
         generate(evaluation(task, items, limit=1), asking, ROOT, tmp_path)

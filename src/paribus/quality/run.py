@@ -256,8 +256,7 @@ def score_start(folder: Path, catalog: Catalog, progress: Progress = _quiet) -> 
     beside = tau2.Beside()
     if tau2.is_real(task):
         evaluation = replace(evaluation, harness=header.harness)
-        count = len(items.items) * (header.repeats + 1)
-        played, idle = tau2.play_again(evaluation, catalog.root, folder, entries, lambda done: progress(done, count))
+        played, idle = tau2.play_again(evaluation, catalog.root, folder, entries, progress)
         samples = _samples(evaluation, played)
         beside = tau2.beside(idle, header)
         floor = beside.floor

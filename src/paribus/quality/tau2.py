@@ -32,6 +32,7 @@ from paribus.quality.dialogue import Dialogue
 from paribus.quality.journal import Entry, Header, Key, read_journal
 from paribus.quality.summary import QualitySummary, Score
 from paribus.quality.tau2_calls import ToolForm
+from paribus.quality.tau2_floor import Floors, recorded_floor
 from paribus.quality.tau2_harness import harness
 from paribus.quality.tau2_items import check_same, without
 from paribus.quality.tau2_package import environment_of
@@ -42,6 +43,7 @@ from paribus.quality.tau2_users import (
     NullAgent,
     QuietUser,
     ScriptedUser,
+    check_user,
     open_user,
     refuse_same,
     where,
@@ -55,7 +57,6 @@ VERSION = "1"
 """Changes whenever a reward could, beside the harness's own version (in the task's settings)."""
 
 Played = list[tuple[str, int, Dialogue]]
-Floors = dict[str, list[float]]
 
 _FLOOR = -1
 """The repeat of the floor's dialogues."""
@@ -87,6 +88,7 @@ def made_ready(evaluation: Evaluation, asking: Asking, root: Path) -> Evaluation
     simulator, url = prepare(task, root), simulator_url()
     assert url is not None
     refuse_same(simulator, url, asking.endpoint, evaluation.repository)
+    run(check_user(simulator, url))
     excluded = too_long(task, evaluation.context)
     items = without(task, root, evaluation.items.whole, excluded, evaluation.limit)
     if not items.items:
@@ -124,9 +126,9 @@ async def play_live(evaluation: Evaluation, stage: Stage, header: Header, agent:
 
 
 def play_again(
-    evaluation: Evaluation, root: Path, folder: Path, entries: Mapping[Key, Entry], changed: Callable[[int], None]
+    evaluation: Evaluation, root: Path, folder: Path, entries: Mapping[Key, Entry], progress: Callable[[int, int], None]
 ) -> tuple[Played, Floors]:
-    """The same dialogues from the journals, without a server, and the floor under them.
+    """The same dialogues from the journals, without a server, and the floor under them: as recorded, else played too.
 
     Raises `CheckFailed` where a dialogue takes another turn than the journal's.
     """
@@ -135,15 +137,21 @@ def play_again(
         user: Answerer = ScriptedUser(_by_id(evaluation))
     else:
         user = ReplayAnswerer(read_journal(folder / SIMULATOR)[1])
-    stage = Stage(root, folder, _PLAYING_AGAIN, changed)
+    known = recorded_floor(evaluation.task, root, evaluation.items.items)
+    count = len(evaluation.items.items) * (evaluation.repeats + (known is None))
+    stage = Stage(root, folder, _PLAYING_AGAIN, lambda done: progress(done, count))
     agent, user = _Floored(ReplayAnswerer(entries), NullAgent()), _Floored(user, QuietUser())
-    played = run(play(evaluation, stage, agent, user, floor=True))
-    return [each for each in played if each[1] != _FLOOR], _floors(evaluation, played)
+    played = run(play(evaluation, stage, agent, user, floor=known is None))
+    floor = _floors(evaluation, played) if known is None else known
+    return [each for each in played if each[1] != _FLOOR], floor
 
 
-def floors(evaluation: Evaluation, root: Path) -> Floors:
+def floors(
+    evaluation: Evaluation, root: Path, progress: Callable[[int, int], None] = lambda _done, _of: None
+) -> Floors:
     """By domain, the rewards of an agent that does nothing on these items, played through the harness itself."""
-    stage = Stage(root, root, _PLAYING_AGAIN)
+    count = len(evaluation.items.items)
+    stage = Stage(root, root, _PLAYING_AGAIN, lambda done: progress(done, count))
     return _floors(evaluation, run(play(replace(evaluation, repeats=0), stage, NullAgent(), QuietUser(), floor=True)))
 
 

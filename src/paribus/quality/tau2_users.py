@@ -23,6 +23,10 @@ SCRIPT_VERSION = "1"
 _STOP = "###STOP###"
 """What ends a dialogue, in the benchmark's own words."""
 
+_GREETING, _NOTHING = "Hello.", "I am sorry, I can't help with that."
+IDLE_WORDS = (_GREETING, _STOP, _NOTHING)
+"""What is said in the floor's dialogues: by the user first, by the user once answered, and by the agent."""
+
 _HERE = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}  # noqa: S104 (names of this machine, nothing listens there)
 
 
@@ -47,7 +51,7 @@ class QuietUser:
 
     async def answer(self, question: Question) -> Entry:
         """A greeting, then the end."""
-        return said(question.key, "Hello." if question.key.turn == 0 else _STOP)
+        return said(question.key, _GREETING if question.key.turn == 0 else _STOP)
 
 
 class NullAgent:
@@ -55,7 +59,7 @@ class NullAgent:
 
     async def answer(self, question: Question) -> Entry:
         """The same sentence each time."""
-        return said(question.key, "I am sorry, I can't help with that.")
+        return said(question.key, _NOTHING)
 
 
 def _opening(item: Item) -> str:
@@ -120,15 +124,29 @@ async def open_user(
     if url == SCRIPTED:
         yield ScriptedUser(items)
         return
-    endpoint = Endpoint(
-        url, simulator.model, api_key=os.environ.get(KEY_VARIABLE, "").strip() or None, extra_body=dict(simulator.extra)
-    )
+    endpoint = _endpoint(simulator, url)
     async with Client(endpoint) as client:
         await _check_model(client, endpoint, simulator)
         asking = Asking(endpoint, _numbers(simulator), simulator.cap, header.concurrency)
         with Journal(folder / SIMULATOR, simulator_header(header, simulator)) as journal:
             async with LiveAnswerer(client, asking, journal, lambda _key: None) as user:
                 yield user
+
+
+async def check_user(simulator: UserSimulator, url: str) -> None:
+    """Ask the simulator's server what it serves, before anything is written down or asked.
+
+    Raises `EnvironmentFault` where it can't be reached, `UsageError` where it serves another model.
+    """
+    if url != SCRIPTED:
+        endpoint = _endpoint(simulator, url)
+        async with Client(endpoint) as client:
+            await _check_model(client, endpoint, simulator)
+
+
+def _endpoint(simulator: UserSimulator, url: str) -> Endpoint:
+    key = os.environ.get(KEY_VARIABLE, "").strip() or None
+    return Endpoint(url, simulator.model, api_key=key, extra_body=dict(simulator.extra))
 
 
 def _numbers(simulator: UserSimulator) -> dict[str, float | int]:
