@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from paribus.quality.statistics import (
     Interval,
+    clustered_interval,
     detectable,
     equivalent,
     majority,
@@ -20,65 +22,127 @@ from paribus.quality.statistics import (
     question_means,
 )
 
+
+@dataclass(frozen=True)
+class Shape:
+    """A task: the sizes of its groups (years, categories, domains), answers a question, how a score comes of them.
+
+    `apart`: how far the groups' mean difficulties lie from the whole (logits). `power`: the k of pass^k.
+    """
+
+    groups: tuple[int, ...]
+    repeats: int
+    apart: float = 0.0
+    power: int | None = None
+
+
+_CATEGORIES = (100,) * 14
 SHAPES = {
-    "AIME 90 x 8": (90, 8),
-    "MMLU-Pro 1400 x 1": (1400, 1),
-    "LiveCodeBench 454 x 4": (454, 4),
-    "Tau2 278 x 4": (278, 4),
+    "AIME 90 x 8": Shape((30, 30, 30), 8),
+    "AIME 90 x 4": Shape((30, 30, 30), 4),
+    "MMLU-Pro 1400, 100 of each category": Shape(_CATEGORIES, 1, apart=0.5),
+    "LiveCodeBench 454 x 4": Shape((454,), 4),
+    "LiveCodeBench 454 x 1": Shape((454,), 1),
+    "Tau2 278 x 4": Shape((50, 114, 114), 4, apart=0.7),
+    "Tau2 278 x 2": Shape((50, 114, 114), 2, apart=0.7),
+    "Tau2 278 x 4, pass^4": Shape((50, 114, 114), 4, apart=0.7, power=4),
 }
+_SPREAD = 1.5
 
 
-def simulated(rng: np.random.Generator, n: int, k: int, mean: float, spread: float) -> np.ndarray:
-    """Question means: each question's difficulty from a Beta distribution, k answers each."""
-    difficulty = rng.beta(mean * spread, (1 - mean) * spread, n)
-    return rng.binomial(k, difficulty) / k
+def group_means(shape: Shape, mean: float) -> np.ndarray:
+    """Each group's mean difficulty: evenly spread on the logits, shifted so that the whole has the given mean."""
+    offsets = np.linspace(-shape.apart, shape.apart, len(shape.groups)) if len(shape.groups) > 1 else np.zeros(1)
+    weights = np.array(shape.groups) / sum(shape.groups)
+    low, high = -9.0, 9.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        found = 1 / (1 + np.exp(-(middle + offsets)))
+        low, high = (middle, high) if weights @ found < mean else (low, middle)
+    return 1 / (1 + np.exp(-(middle + offsets)))
+
+
+def chances(rng: np.random.Generator, shape: Shape, mean: float) -> np.ndarray:
+    """Each question's chance of a right answer: a Beta distribution in each group."""
+    means = group_means(shape, mean)
+    return np.concatenate(
+        [rng.beta(m * _SPREAD, (1 - m) * _SPREAD, n) for m, n in zip(means, shape.groups, strict=True)]
+    )
+
+
+def answered(rng: np.random.Generator, shape: Shape, chance: np.ndarray) -> np.ndarray:
+    """Question scores: the share of right answers, or pass^k by our own function."""
+    right = rng.binomial(shape.repeats, chance)
+    if shape.power is None:
+        return right / shape.repeats
+    table = np.array([pass_power(c, shape.repeats, shape.power) for c in range(shape.repeats + 1)])
+    return table[right]
+
+
+def truth(shape: Shape, mean: float) -> float:
+    """The score over all questions of which these are a sample: the mean, or the mean chance to the k-th power."""
+    if shape.power is None:
+        return mean
+    total = 0.0
+    for m, n in zip(group_means(shape, mean), shape.groups, strict=True):
+        a, b = m * _SPREAD, (1 - m) * _SPREAD
+        total += n * math.prod((a + i) / (a + b + i) for i in range(shape.power))
+    return total / sum(shape.groups)
+
+
+def simulated(rng: np.random.Generator, n: int, k: int, mean: float) -> np.ndarray:
+    """Question means of one group."""
+    shape = Shape((n,), k)
+    return answered(rng, shape, chances(rng, shape, mean))
 
 
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("mean", [0.15, 0.5, 0.85])
 def test_95_percent_intervals_hold_the_truth_in_95_percent_of_benchmarks(name: str, mean: float) -> None:
-    n, k = SHAPES[name]
+    """Where a task is a stratified sample (categories, domains), the interval ignores that and may be too wide."""
+    shape = SHAPES[name]
     rng = np.random.default_rng(7)
-    hits = 0
+    hits, true = 0, truth(shape, mean)
     for _ in range(1000):
-        found = mean_interval(simulated(rng, n, k, mean, 1.5).tolist())
+        found = mean_interval(answered(rng, shape, chances(rng, shape, mean)).tolist())
         assert found.low is not None
         assert found.high is not None
-        hits += found.low <= mean <= found.high
+        hits += found.low <= true <= found.high
     assert 925 <= hits <= 975
 
 
 @pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("mean", [0.15, 0.5, 0.85])
+@pytest.mark.parametrize("mean", [0.15, 0.85])
 def test_intervals_of_paired_differences_hold_the_truth_in_95_percent_of_benchmarks(name: str, mean: float) -> None:
-    """The second system gets a tenth less of every question right: the true difference is a tenth of the mean."""
-    n, k = SHAPES[name]
+    """The second system gets a tenth less of every question right; the true difference follows from that."""
+    shape = SHAPES[name]
     rng = np.random.default_rng(17)
-    spread, names = 1.5, [str(i) for i in range(n)]
-    hits = 0
+    names = [str(i) for i in range(sum(shape.groups))]
+    share = 0.9 ** (shape.power or 1)
+    hits, true = 0, (1 - share) * truth(shape, mean)
     for _ in range(1000):
-        chance = rng.beta(mean * spread, (1 - mean) * spread, n)
-        left, right = (rng.binomial(k, share) / k for share in (chance, 0.9 * chance))
+        chance = chances(rng, shape, mean)
+        left, right = (answered(rng, shape, each) for each in (chance, 0.9 * chance))
         found = paired_difference(
             dict(zip(names, left.tolist(), strict=True)), dict(zip(names, right.tolist(), strict=True))
         )
         assert found.low is not None
         assert found.high is not None
-        hits += found.low <= 0.1 * mean <= found.high
+        hits += found.low <= true <= found.high
     assert 925 <= hits <= 975
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_equivalence_holds_its_promise_for_each_tasks_shape(name: str) -> None:
     """With a true loss of just the margin, "no loss" is said in at most about 5% of benchmarks."""
-    n, k = SHAPES[name]
+    shape = replace(SHAPES[name], power=None)
     rng = np.random.default_rng(19)
-    names = [str(i) for i in range(n)]
+    names = [str(i) for i in range(sum(shape.groups))]
     margin = 0.05
     said = 0
     for _ in range(1000):
-        chance = rng.beta(0.9, 0.6, n)
-        left, right = (rng.binomial(k, share) / k for share in (chance, chance * (1 - margin / 0.6)))
+        chance = chances(rng, shape, 0.6)
+        left, right = (answered(rng, shape, each) for each in (chance, chance * (1 - margin / 0.6)))
         gap = paired_difference(
             dict(zip(names, left.tolist(), strict=True)), dict(zip(names, right.tolist(), strict=True))
         )
@@ -86,12 +150,38 @@ def test_equivalence_holds_its_promise_for_each_tasks_shape(name: str) -> None:
     assert said <= 75
 
 
+@pytest.mark.parametrize("repeats", [4, 8])
+def test_intervals_by_exam_year_hold_the_truth_where_years_differ(repeats: int) -> None:
+    """Each year has a difficulty of its own, drawn anew: what questions alone can't show, and years can."""
+    rng = np.random.default_rng(23)
+    by_year = by_question = 0
+    for _ in range(1000):
+        years = [simulated(rng, 30, repeats, m).tolist() for m in np.clip(rng.normal(0.5, 0.12, 3), 0.05, 0.95)]
+        wide, usual = clustered_interval(years), mean_interval([value for year in years for value in year])
+        assert wide.value == pytest.approx(usual.value)
+        by_year += (wide.low or 0.0) <= 0.5 <= (wide.high or 1.0)
+        by_question += (usual.low or 0.0) <= 0.5 <= (usual.high or 1.0)
+    assert 925 <= by_year <= 975
+    assert by_question < 925
+
+
+def test_an_interval_by_clusters_is_student_s_t_over_their_means_when_they_are_alike() -> None:
+    means = [0.4, 0.5, 0.9]
+    found = clustered_interval([[m - 0.1, m + 0.1] for m in means])
+    error = np.std(means, ddof=1) / math.sqrt(3)
+    assert found.value == pytest.approx(0.6)
+    assert found.low == pytest.approx(max(0.0, 0.6 - 4.302653 * error))
+    assert found.high == 1.0
+    assert clustered_interval([[0.5, 1.0]]) == Interval(0.75, None, None)
+    assert clustered_interval([]) == Interval(0.0, None, None)
+
+
 @pytest.mark.parametrize("n", [4, 10, 30])
 def test_small_samples_do_not_promise_too_much(n: int) -> None:
     rng = np.random.default_rng(11)
     hits = 0
     for _ in range(1000):
-        found = mean_interval(simulated(rng, n, 1, 0.4, 1.5).tolist())
+        found = mean_interval(simulated(rng, n, 1, 0.4).tolist())
         hits += (found.low or 0.0) <= 0.4 <= (found.high or 1.0)
     assert hits >= 925
 

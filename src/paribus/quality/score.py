@@ -13,7 +13,7 @@ from paribus.quality import dialogue
 from paribus.quality.data import Item, item_id
 from paribus.quality.journal import Header
 from paribus.quality.samples import Sample
-from paribus.quality.statistics import majority, mean_interval, pass_power, question_means
+from paribus.quality.statistics import clustered_interval, majority, mean_interval, pass_power, question_means
 from paribus.quality.summary import NAMED_CAP, Grading, GroupScore, QualitySummary, Score, TokenAccount
 from paribus.quality.tasks import family_of
 
@@ -23,9 +23,11 @@ BUDGETS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 80_000)
 _FLAGGED_CAP = 0.05
 _FAILED = 0.01
 _NAMED = 5
+_YEARS = 3
+"""Exam years from which an interval by year says anything."""
 
 
-_NOT_SCORING = ("margin", "known_file", "known_whole", "text_licence")
+_NOT_SCORING = ("margin", "known_file", "known_whole", "floor_file", "text_licence")
 """Settings of a task that change no grade."""
 
 
@@ -89,6 +91,8 @@ def scores_of(
     if task.family == "aime" and header.repeats > 1:
         title = f"majority of {header.repeats} answers{within}"
         scores.append(_score(f"maj@{header.repeats}", title, votes_of(task, items, samples)))
+    if task.family == "aime":
+        scores += _by_exam_year(samples, within)
     if floor is not None:
         title = "floor: what an agent that does nothing gets"
         scores.append(Score(name="null-agent", title=title, value=floor, low=None, high=None))
@@ -117,6 +121,20 @@ def _dialogue_scores(header: Header, samples: Sequence[Sample], within: str) -> 
         title = "share of dialogues that end well" if k == 1 else f"chance that {k} dialogues in a row end well"
         scores.append(_score(f"pass^{k}", title + within, powers, headline=k == 1))
     return scores
+
+
+def _by_exam_year(samples: Sequence[Sample], within: str) -> list[Score]:
+    """The headline's mean once more, its interval by exam year: a check of how much the exam as such matters."""
+    years: dict[str, list[float]] = {}
+    for each in _by_item(samples).values():
+        if each[0].group is None:
+            return []
+        years.setdefault(each[0].group, []).append(sum(sample.correct for sample in each) / len(each))
+    if len(years) < _YEARS:
+        return []
+    found = clustered_interval(list(years.values()))
+    title = f"the same mean, its interval by exam year (a check: {len(years)} years){within}"
+    return [Score(name="by-exam-year", title=title, value=found.value, low=found.low, high=found.high)]
 
 
 def _answered(sample: Sample) -> float:
