@@ -22,8 +22,9 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(1800)]
 
 @pytest.fixture(scope="module")
 def fetched() -> None:
-    """The engine and the weights, fetched once into the repository's own build folder."""
+    """The engines and the weights, fetched once into the repository's own build folder."""
     build_environment(ROOT, "llamacpp", lambda _: None)
+    build_environment(ROOT, "tau2", lambda _: None)
     fetch_weights(ROOT, Catalog(ROOT), "smollm2-135m--q4-1", lambda _: None)
 
 
@@ -32,18 +33,25 @@ def test_real_questions_are_asked_scored_and_not_asked_again(tmp_path: Path) -> 
     words = [sys.executable, str(ROOT / "scripts" / "quality-sample"), "--short", "--out", str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    asked = {"aime-2024-2026": (3, 2), "mmlu-pro": (2, 1), "livecodebench-v6": (2, 2)}
+    asked = {"aime-2024-2026": (3, 2), "mmlu-pro": (2, 1), "livecodebench-v6": (2, 2), "tau2": (2, 1)}
     before = {}
     for task, (items, repeats) in asked.items():
         score = read_score(tmp_path / task)
         _, entries = before[task] = read_journal(tmp_path / task / "journal.jsonl")
         assert (score.items, score.repeats, score.failed, score.partial) == (items, repeats, 0, True)
-        assert len({entry.seed for entry in entries.values()}) == items * repeats
+        assert len({entry.seed for entry in entries.values()}) == len(entries) >= items * repeats
+        assert len({key[:3] for key in entries}) == items * repeats
         assert all(0 < (entry.completion_tokens or 0) <= 48 for entry in entries.values())
         assert score.account.prompt_tokens is not None
         assert score.account.ttft_ms is not None
         assert sum(score.finish_reasons.values()) == items * repeats
         assert "partial" in {flag.id for flag in score.flags}
+    dialogues = read_score(tmp_path / "tau2")
+    said = {flag.id: flag.text for flag in dialogues.flags}
+    assert "telecom: its policy and tools take about" in said["left_out"]
+    assert "8,192" in said["left_out"]
+    assert "scripted_user" in said
+    assert {name.split("-")[0] for name in before["tau2"][0].items} == {"airline", "retail"}
     again = subprocess.run(words, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
     assert {task: read_journal(tmp_path / task / "journal.jsonl") for task in asked} == before
