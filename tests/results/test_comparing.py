@@ -82,6 +82,21 @@ def test_the_decoder_is_compared_when_it_is_the_subject(pair: tuple[RunData, Run
     assert {d.name for d in made.subject} == {"decoder", "decoder_parameters"}
 
 
+def test_prompts_that_only_one_side_ran_are_in_no_speedup_and_are_named(pair: tuple[RunData, RunData]) -> None:
+    """Plain decoding takes a hundred times as long over maths, which the other side left out."""
+    fast, plain = (RunData(one.place, one.summary) for one in pair)
+    fast.__dict__["rows"] = [[row for row in rows if row.kind != "maths"] for rows in fast.rows]
+    slow = [
+        [replace(r, e2e_ns=(r.e2e_ns or 0) * (100 if r.kind == "maths" else 1)) for r in rows] for rows in plain.rows
+    ]
+    plain.__dict__["rows"] = slow
+    made = compare(fast, plain, DECODER)
+    whole = next(one for one in made.ratios if one.metric == "speedup_answer_time")
+    assert 1.3 < whole.value < 1.6
+    assert any(note.startswith("2 of 6 prompts were measured on one side only") for note in made.notes)
+    assert not any("one side only" in note for note in compare(*pair, DECODER).notes)
+
+
 def test_seen_from_the_other_side_the_ratio_is_upside_down(pair: tuple[RunData, RunData]) -> None:
     one, two = compare(*pair, DECODER).ratios[0], compare(pair[1], pair[0], DECODER).ratios[0]
     assert one.value * two.value == pytest.approx(1)

@@ -133,8 +133,7 @@ def counted(data: RunData) -> list[list[Row]]:
 
 
 def _speedups(left: RunData, right: RunData, notes: list[str]) -> list[Number]:
-    fast, base = counted(left), counted(right)
-    _check_prompts(left, right)
+    fast, base = _on_common_prompts(left, right, notes)
     wanted = headline_ks(left.lengths)
     found = [one for k in wanted if (one := speedup(base, fast, k)) is not None and one.value is not None]
     if not found:
@@ -198,12 +197,23 @@ def _quotient(value: float, over: Estimate, under: Estimate) -> Estimate:
     return Estimate(value, value * math.exp(-half), value * math.exp(half), basis)
 
 
-def _check_prompts(left: RunData, right: RunData) -> None:
-    """The hash of the prompts is gated; a row file that holds others is not what it says it is."""
-    kinds = [{row.prompt_id: row.kind for rows in data.rows for row in rows} for data in (left, right)]
-    clash = sorted(p for p in set(kinds[0]) & set(kinds[1]) if kinds[0][p] != kinds[1][p])
+def _on_common_prompts(left: RunData, right: RunData, notes: list[str]) -> tuple[list[list[Row]], list[list[Row]]]:
+    """The measured rows of both sides, of the prompts that both ran: one may have left some out as too long for it.
+
+    The hash of the prompts is gated; a row file that holds others is not what it says it is.
+    """
+    sides = counted(left), counted(right)
+    one, two = ({row.prompt_id: row.kind for rows in side for row in rows} for side in sides)
+    clash = sorted(p for p in one.keys() & two.keys() if one[p] != two[p])
     if clash:
         raise CheckFailed(f"the prompt {clash[0]!r} is of one kind in the first run and of another in the second")
+    if apart := len(one.keys() ^ two.keys()):
+        notes.append(
+            f"{apart} of {len(one.keys() | two.keys())} prompts were measured on one side only: they are in no "
+            "speed-up, and a throughput of either side rests on other texts"
+        )
+    fast, base = ([[row for row in rows if row.prompt_id in one.keys() & two.keys()] for rows in s] for s in sides)
+    return fast, base
 
 
 def _throughput(left: RunData, right: RunData, batches: Batches | None) -> list[Number]:
