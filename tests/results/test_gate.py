@@ -18,7 +18,7 @@ from paribus.results.gate import gate_rows
 SYSTEM = f"{STACK}--ngram-simple-n4-m4"
 
 
-def write(root: Path, *, differing: int = 0, system: str = SYSTEM) -> Path:
+def write(root: Path, *, differing: int = 0, system: str = SYSTEM, answer_class: str = "0" * 12) -> Path:
     rows = [Compared(prompt=f"p{n}", plain="a", control="a", subject="b" if n < differing else "a") for n in range(14)]
     differ, control, p, standing = judge(rows)
     verdict = LosslessVerdict(
@@ -28,7 +28,7 @@ def write(root: Path, *, differing: int = 0, system: str = SYSTEM) -> Path:
         max_tokens=64,
         at_once=4,
         engine="llamacpp",
-        hashes={"answer_class": "0" * 12},
+        hashes={"answer_class": answer_class},
         prompts=rows,
         differ=differ,
         control_differ=control,
@@ -73,3 +73,24 @@ def test_a_verdict_about_another_system_is_refused(clone: Clone) -> None:
     write(clone.root, system=f"{STACK}--ngram-map-k-n4-m4")
     with pytest.raises(CheckFailed, match="about another system"):
         gate_rows(clone.root)
+
+
+def test_a_verdict_must_hold_what_its_form_says(clone: Clone) -> None:
+    path = write(clone.root)
+    right = json.loads(path.read_text())
+    scored = {"tokens": 9, "gaps": []}
+    forced = [{**one, "subject_scored": scored, "control_scored": scored} for one in right["prompts"]]
+    whole = {**right, "form": "teacher-forced", "margin": 0.5, "prompts": forced}
+    path.write_text(json.dumps(whole))
+    assert gate_rows(clone.root)[0]["sentence"].startswith("lossless: passed at T=0 on 14 prompts (0 of 126 tokens")
+    wrong = [
+        ({**right, "form": "teacher-forced", "margin": 0.5}, "another form"),
+        ({**right, "prompts": forced}, "another form"),
+        ({**whole, "margin": 50.0}, "by a margin of 50.0"),
+        ({**whole, "prompts": [{**forced[0], "control_scored": None}, *forced[1:]]}, "another form"),
+        ({**whole, "prompts": [{**forced[0], "subject_scored": {"tokens": 9, "gaps": [3.0]}}, *forced[1:]]}, "another"),
+    ]
+    for content, words in wrong:
+        path.write_text(json.dumps(content))
+        with pytest.raises(CheckFailed, match=words):
+            gate_rows(clone.root)
