@@ -9,10 +9,13 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from paribus.catalog import Catalog, resolve
+from paribus.catalog import Catalog, Surroundings, resolve
 from paribus.catalog.fit import fit
 from paribus.catalog.hardware import FoundCard
+from paribus.catalog.simulator import URL_VARIABLE
 from paribus.cli import _needs
+from paribus.cli._items import LocalItems
+from paribus.cli._options import look_around
 from paribus.cli._planning import announcement
 from paribus.cli.doctor import examine, fitting_profiles, look_at, record
 from paribus.machine.proof import found_card, prove
@@ -175,14 +178,28 @@ def test_hub_and_token_are_looked_at_and_the_token_is_never_told(from_hub, plan_
     assert "client isn't here" in states(_needs.hub(Catalog(small), plan))["hub"][1]
 
 
-def test_the_user_simulator_is_looked_for_and_its_address_is_not_told(plan_of, catalog, web, monkeypatch):
-    monkeypatch.delenv(_needs.SIMULATOR, raising=False)
+def test_a_scripted_user_is_no_server_that_does_not_answer(plan_of, catalog, monkeypatch):
+    monkeypatch.setenv(URL_VARIABLE, "scripted")
     [finding] = _needs.user_simulator(catalog, plan_of())
-    assert (finding.state, _needs.SIMULATOR in finding.text) == ("note", True)
-    monkeypatch.setenv(_needs.SIMULATOR, web)
+    assert (finding.state, "never ranked" in finding.text) == ("note", True)
+
+
+def test_the_memory_that_a_plan_counts_with_is_the_containers_in_gigabytes(catalog, monkeypatch):
+    """Systems tell their needs in 10^9 bytes; 2^30 made a machine look 7% smaller, and a container its whole host."""
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=16_000_000_000))
+    assert Surroundings.observe(catalog, "m-test").memory_gb == 16
+    monkeypatch.setattr("paribus.cli._options.memory_gb", lambda: 7.5)
+    assert look_around(catalog.root, catalog, "small", LocalItems(catalog)).memory_gb == 7.5
+
+
+def test_the_user_simulator_is_looked_for_and_its_address_is_not_told(plan_of, catalog, web, monkeypatch):
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+    [finding] = _needs.user_simulator(catalog, plan_of())
+    assert (finding.state, URL_VARIABLE in finding.text) == ("note", True)
+    monkeypatch.setenv(URL_VARIABLE, web)
     [finding] = _needs.user_simulator(catalog, plan_of())
     assert (finding.state, web in finding.text) == ("good", False)
-    monkeypatch.setenv(_needs.SIMULATOR, "file:///etc/passwd")
+    monkeypatch.setenv(URL_VARIABLE, "file:///etc/passwd")
     [finding] = _needs.user_simulator(catalog, plan_of())
     assert finding.state == "note"
 

@@ -36,8 +36,8 @@ def _whole(_task: QualityTask) -> Part | None:
 class Surroundings:
     """Facts from outside the catalog. `builds`: engine name (or `program:<name>`, `harness:<name>`) to build id.
 
-    `data`: the folder of `PARIBUS_DATA`; `hub`: whether items may come from the hub; `memory_gb`: this machine's;
-    `card`: the card that is in it, where that is the profile's;
+    `data`: the folder of `PARIBUS_DATA`; `hub`: whether items may come from the hub; `memory_gb`: this machine's (10^9
+    bytes); `card`: the card that is in it, where that is the profile's;
     `part_of`: the part of a task that lies below `PARIBUS_DATA`, None where it is whole (reading items is not the
     catalog's business).
     """
@@ -73,7 +73,7 @@ class Surroundings:
             data=Path(data) if data else None,
             hub=os.environ.get("HF_HUB_OFFLINE", "0") not in {"1", "true", "TRUE", "yes"},
             sandbox=sandbox_works(),
-            memory_gb=psutil.virtual_memory().total / 2**30,
+            memory_gb=psutil.virtual_memory().total / 1e9,
             part_of=part_of,
             user_simulator=simulator_url(),
         )

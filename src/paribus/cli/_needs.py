@@ -11,15 +11,16 @@ from typing import Any, Literal
 
 from paribus.catalog import Card, Catalog, Plan, System
 from paribus.catalog.envs import drafter_marker, weights_marker
+from paribus.catalog.simulator import SCRIPTED, URL_VARIABLE, simulator_url
 from paribus.catalog.surroundings import sandbox_works
 from paribus.catalog.weights import Weights
 from paribus.cli._items import check_items
 from paribus.conditions import UsageError
+from paribus.engines.install import OFFLINE
 from paribus.machine.proof import APPLE_SHARE, Finding, card_memory_gb
 
 PCI = Path("/sys/bus/pci/devices")
-SIMULATOR = "PARIBUS_USER_SIM_URL"
-OFFLINE = ("HF_HUB_OFFLINE", "PARIBUS_OFFLINE")
+FORBIDS = ("HF_HUB_OFFLINE", OFFLINE)
 PATIENCE_S = 5
 
 
@@ -144,7 +145,7 @@ def hub(catalog: Catalog, plan: Plan) -> list[Finding]:
         ]
     token = "a token is there" if client.get_token() else "no token is set (HF_TOKEN): gated weights are refused"
     found = [Finding("hub token", "good" if client.get_token() else "note", token)]
-    offline = next((name for name in OFFLINE if os.environ.get(name, "") not in ("", "0")), None)
+    offline = next((name for name in FORBIDS if os.environ.get(name, "") not in ("", "0")), None)
     what = f"{len(wanted)} to fetch ({', '.join(wanted[:2])}{', ...' if len(wanted) > 2 else ''})"
     if offline is not None:
         return [Finding("hub", "lacks", f"{what}, and {offline} forbids it"), *found]
@@ -199,14 +200,18 @@ def user_simulator(catalog: Catalog, plan: Plan) -> list[Finding]:
     real = [t.task for t in catalog.tasks.values() if t.family == "tau2" and not t.stand_in]
     if not real:
         return []
-    url = os.environ.get(SIMULATOR, "").strip()
-    if not url:
+    url = simulator_url()
+    if url is None:
         needed = planned & set(real)
-        text = f"{SIMULATOR} is not set: {', '.join(real)} needs a simulated user"
+        text = f"{URL_VARIABLE} is not set: {', '.join(real)} needs a simulated user"
         return [Finding("user simulator", "lacks" if needed else "note", text)]
+    if url == SCRIPTED:
+        return [
+            Finding("user simulator", "note", "a script stands in for it: what is measured with it is never ranked")
+        ]
     if answers(url):
-        return [Finding("user simulator", "good", f"{SIMULATOR} is set and answers")]
-    return [Finding("user simulator", "note", f"{SIMULATOR} is set and doesn't answer now")]
+        return [Finding("user simulator", "good", f"{URL_VARIABLE} is set and answers")]
+    return [Finding("user simulator", "note", f"{URL_VARIABLE} is set and doesn't answer now")]
 
 
 def systems(plan: Plan) -> list[Finding]:

@@ -15,7 +15,7 @@ from paribus.catalog.configuration import open_catalog, read_overrides, refuse_e
 from paribus.cli._items import LocalItems
 from paribus.cli._launches import check_launches
 from paribus.conditions import UsageError
-from paribus.machine import machine_label, observe_machine
+from paribus.machine import machine_label, memory_gb, observe_machine
 from paribus.machine.proof import found_card
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -93,7 +93,8 @@ def check_plan(catalog: Catalog, plan: Plan, items: LocalItems) -> None:
 
 def look_around(root: Path, catalog: Catalog, profile: str, items: LocalItems) -> Surroundings:
     """What a plan of a profile needs to know from here; of its card, when it is in this machine, the memory."""
-    around = Surroundings.observe(catalog, machine_label(root), items.part_of)
+    seen = Surroundings.observe(catalog, machine_label(root), items.part_of)
+    around = replace(seen, memory_gb=memory_gb())  # a container may have less than its machine
     card = catalog.hardware(profile).card
     if card.kind in ("cpu", "hosted"):
         return around
