@@ -44,6 +44,9 @@ class Played(Adapter):
         props = ask_json(f"{{running.base}}/props")
         context = props["default_generation_settings"]["n_ctx"]
         read = {{"engine_version": "played 1", "admitted": props["total_slots"], "context_per_slot": context}}
+        launch = running.launch
+        read["weights_format"] = launch.here(launch.weights).read_text().strip()
+        read["sampling_defaults"] = sorted(path.name for path in launch.here(launch.folder).iterdir())
         return read | {{"settings": {{"context_per_slot": context, "poll": 50}}}}
 
     def compilations(self, log_text):

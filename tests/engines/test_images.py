@@ -65,6 +65,8 @@ def test_an_engine_runs_in_an_image_by_digest_and_its_container_goes_with_it(wor
     with open_session(workplace.root, job, catalog) as session:
         assert ask_json(f"{session.endpoint.base_url}/chat/completions", {"messages": []})["choices"]
         assert session.versions == {"image": NAMED}
+        assert session.observed["weights_format"] == "well", "an adapter reads what lies here, not the container's path"
+        assert session.observed["sampling_defaults"] == ["server.py"]
         assert session.peak_memory_gb() is None, "a container's processes aren't below ours"
         pids = session.tree.members()
     assert all(start_time(pid) is None for pid in pids)

@@ -73,6 +73,25 @@ def test_compilations_and_captures_with_their_seconds_and_kernels_compiled_while
     assert engine("vllm").compilations("INFO Avg generation throughput: 12.0 tokens/s") == []
 
 
+def test_in_an_image_the_checkpoint_and_the_written_file_are_read_where_they_lie_here(monkeypatch, tmp_path):
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights/generation_config.json").write_text(json.dumps({"t_max": 0.8, "top_k": 64}))
+    seen, files = Path("/paribus/weights/w"), Path("/paribus/files")
+    decoder = BLOCKS.model_copy(update={"lossy": {"canvas_length": 256, "entropy_bound": 0.2}})
+    launch = launch_of(
+        decoder, kind="diffusion", weights=seen, folder=files, how="image",
+        mounted={seen: tmp_path / "weights", files: tmp_path},
+    )  # fmt: skip
+    (text,) = engine("vllm").files(launch).values()
+    assert json.loads(text) == {"t_max": 0.8, "sampler_config": {"entropy_bound": 0.2}}
+    (tmp_path / "generation_config.json").write_text(text)
+    words = engine("vllm").command(launch)
+    assert words[words.index("--generation-config") + 1] == "/paribus/files"
+    read, _ = observed(monkeypatch, launch, CARD)
+    assert read["settings"]["entropy_bound"] == 0.2
+    assert read["settings"]["t_max"] == 0.8
+
+
 @pytest.mark.parametrize("text", ["", "non-default args: {'a': open}", "non-default args: [1]", "KV cache size: x"])
 def test_an_odd_log_tells_nothing(text):
     assert log.arguments_of(text) == {}

@@ -72,8 +72,8 @@ def read_document(path: Path) -> Document:
     except yaml.MarkedYAMLError as error:
         place = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UsageError(f"{path}{place}: {' '.join(str(error.problem or 'no YAML').split())}") from error
-    except (ValueError, yaml.YAMLError) as error:  # a ValueError: a date or number that is none
-        raise UsageError(f"{path}: {one_sentence(error)}") from error
+    except (ValueError, TypeError, yaml.YAMLError) as error:  # a date or number that is none
+        raise UsageError(f"{path}: {' '.join(str(error).split())}") from error
     finally:
         loader.dispose()
     return Document(root, data, keys)
@@ -90,10 +90,10 @@ def _twice(node: yaml.Node | None) -> Iterator[tuple[int, str]]:
         left += _children(here)
         if isinstance(here, yaml.MappingNode):
             keys: set[str] = set()
-            for key, _ in here.value:
+            for key in (key for key, _ in here.value if isinstance(key, yaml.ScalarNode)):
                 if key.value in keys and key.value != "<<":
-                    yield key.start_mark.line + 1, str(key.value)
-                keys.add(str(key.value))
+                    yield key.start_mark.line + 1, key.value
+                keys.add(key.value)
 
 
 def _text(path: Path) -> str:
@@ -157,7 +157,8 @@ def _values(node: yaml.Node | None, data: Any, line: int) -> Iterator[tuple[Any,
     """Every value and key that isn't a container, with the line of the entry of the outermost list or key it is in."""
     line = node.start_mark.line + 1 if node is not None else line
     if isinstance(data, dict):
-        known = {key.value: value for key, value in node.value} if isinstance(node, yaml.MappingNode) else {}
+        pairs = node.value if isinstance(node, yaml.MappingNode) else []
+        known = {str(key.value): value for key, value in pairs}
         for key, value in data.items():
             yield key, line
             yield from _values(known.get(str(key)), value, line)

@@ -15,6 +15,7 @@ def check_launches(catalog: Catalog, plan: Plan) -> None:
     Raises `UsageError` with the model's file and what its engine doesn't know: a launch setting, a decoder's
     parameter, a way to be had, the engine itself.
     """
+    _known_engines(catalog, plan)
     seen: set[tuple[str, str]] = set()
     for job in plan.jobs:
         key = job.system, repr(sorted(job.launch.items()))
@@ -30,6 +31,18 @@ def check_launches(catalog: Catalog, plan: Plan) -> None:
         except EnvironmentFault:
             # What is fetched or built later can't be read yet; the job itself reads it.
             continue
+
+
+def _known_engines(catalog: Catalog, plan: Plan) -> None:
+    """Of systems that were asked for and left out: an engine that nobody knows is a mistake, no want of this machine."""
+    for excluded in plan.excluded:
+        system = catalog.systems.get(excluded.name)
+        if system is None or system.unsupported_on(plan.hardware):
+            continue
+        try:
+            engine(system.name.engine, catalog.extra)
+        except UsageError as error:
+            raise UsageError(f"{_place(catalog, system)}: {error}") from error
 
 
 def _place(catalog: Catalog, system: System) -> str:

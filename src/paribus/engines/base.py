@@ -43,9 +43,9 @@ class Launch:
 
     `python` is the interpreter of the engine's environment (`how: env`; in an image, the image's own), `program` the
     program on the path (`how: binary`). `weights`, `drafter` and `folder` (where the adapter's `files` lie) are paths
-    as the server sees them: in an image they are mounted read-only. `settings` are the launch settings of the catalog
-    without those that are variables for the process. `slots`: the requests to admit at once. `host`, `port`: where to
-    listen.
+    as the server sees them: in an image they are mounted read-only, and `here(path)` is where they lie. `settings` are
+    the launch settings of the catalog without those that are variables for the process. `slots`: the requests to admit
+    at once. `host`, `port`: where to listen.
     """
 
     root: Path
@@ -61,6 +61,11 @@ class Launch:
     host: str = LOCALHOST
     folder: Path = Path()
     variables: dict[str, str] = field(default_factory=dict)
+    mounted: Mapping[Path, Path] = field(default_factory=dict)
+
+    def here(self, path: Path) -> Path:
+        """Where a file or folder that the server sees as `path` lies on this machine: to be read by an adapter."""
+        return self.mounted.get(path, path)
 
 
 @dataclass(frozen=True)

