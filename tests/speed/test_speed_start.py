@@ -171,7 +171,7 @@ def test_a_gauge_below_the_requests_asked_is_seen(scripted, catalog, tmp_path):
 
 
 def test_raw_outcomes_give_the_rows_again(scripted, catalog, tmp_path):
-    from paribus.speed.run import traces_of
+    from paribus.speed.files import traces_of
     from paribus.speed.summarise import rows_of
 
     folder = tmp_path / "start-1"

@@ -17,7 +17,7 @@ UNPINNED = "unpinned"
 class Spec(BaseModel):
     """Base of every catalog type: frozen, unknown keys refused, numbers finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)
 
 
 def stays_inside(name: str) -> str:

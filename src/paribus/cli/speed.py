@@ -16,13 +16,9 @@ import click
 import orjson
 
 from paribus.catalog import Catalog, PromptLine, read_prompts
-from paribus.catalog.configuration import catalog_of
-from paribus.cli._planning import read_plan
 from paribus.cli._speed_view import Progress, table
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
-from paribus.engines import run_job
 from paribus.speed.adhoc import Asked, measure_endpoint
-from paribus.speed.run import measure_speed_start, write_unasked
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.tokenizer import load_tokenizer
 from paribus.wire import Endpoint, payload
@@ -93,6 +89,12 @@ def _job(context: click.Context, job: str, plan_file: Path) -> None:
     ]
     if given:
         raise UsageError(f"--job takes everything from the plan: leave out {', '.join(given)}")
+    # A server of our own needs much that somebody else's doesn't.
+    from paribus.catalog.configuration import catalog_of
+    from paribus.cli._planning import read_plan
+    from paribus.engines import run_job
+    from paribus.speed.run import measure_speed_start, write_unasked
+
     plan = read_plan(plan_file)
     folder = plan_file.resolve().parent
     root = folder.parent if folder.name == "build" else folder

@@ -27,7 +27,7 @@ class FlagKind:
 class Flag(BaseModel):
     """A flag on one start or run, as stored in `summary.json`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     id: str
     severity: Severity

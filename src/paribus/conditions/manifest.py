@@ -13,7 +13,7 @@ LICENCE_STATEMENT = "Results under CC-BY-4.0; the contributor states that they m
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class FileEntry(_Frozen):
@@ -60,4 +60,4 @@ class Manifest(_Frozen):
     previous: str | None = None
     """sha256 of the previous start's manifest of the same run: the chained log (null for the first)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, populate_by_name=True)

@@ -14,11 +14,11 @@ from paribus import __version__
 from paribus.catalog import PromptLine, prompts_hash
 from paribus.conditions import CheckFailed
 from paribus.machine import write_atomic
+from paribus.speed.files import finish, nothing_answered
 from paribus.speed.flags import Facts
 from paribus.speed.load import Ended, ignore
 from paribus.speed.measure import Load, Measured, Watch, measure
 from paribus.speed.metrics.tokens import Tokenizer
-from paribus.speed.run import finish, nothing_answered
 from paribus.speed.summarise import Around
 from paribus.speed.summary import SpeedSummary
 from paribus.wire import Endpoint, Spool, run

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from paribus.catalog import KINDS, Catalog, PlannedMeasure, PromptLine, Scale, Scenario, System
-from paribus.conditions import CheckFailed, EnvironmentFault, UsageError, start_number
+from paribus.conditions import EnvironmentFault, UsageError, start_number
 from paribus.engines import Session, StartRecord
 from paribus.engines.deaths import EngineDied
 from paribus.engines.fingerprint import faults
 from paribus.engines.fingerprinting import verify_sampler
-from paribus.machine import Energy, scrub_value, write_atomic
+from paribus.machine import Energy, scrub_value
 from paribus.machine import Load as MachineLoad
 from paribus.machine.proof import power_limited
+from paribus.speed.files import finish
 from paribus.speed.flags import Facts
 from paribus.speed.measure import Load, Measured, Watch, measure
 from paribus.speed.metrics.tokens import Tokenizer
-from paribus.speed.rows import Row, write_rows
-from paribus.speed.summarise import Around, summarise
+from paribus.speed.rows import Row
+from paribus.speed.summarise import Around
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.tokenizer import load_tokenizer
-from paribus.speed.trace import Prompt, Trace, trace
-from paribus.wire import Lag, Outcome, Spool, run, standard_tokens, write_outcomes
+from paribus.wire import Lag, Spool, run, standard_tokens
 
 PATIENCE_S = 600.0
 """Idle timeout of planned measures: their servers are watched, so that only a stalled request has to be waited out."""
@@ -243,39 +243,6 @@ def with_machine(around: Around, load: MachineLoad | None) -> Around:
         energy_scope=load.energy_scope if whole else None,
         energy_missing=None if whole else energy.missing or apart or None,
     )
-
-
-def traces_of(
-    outcomes: Iterable[Outcome], prompts: Iterable[PromptLine], tokenizer: Tokenizer | None = None
-) -> Iterator[Trace]:
-    """Read outcomes one after the other; nothing of one is kept when the next is read."""
-    known = {line.id: Prompt.of(line) for line in prompts}
-    return (trace(outcome, known, tokenizer) for outcome in outcomes)
-
-
-def finish(
-    folder: Path,
-    spool: Spool,
-    prompts: Iterable[PromptLine],
-    around: Around,
-    tokenizer: Tokenizer | None = None,
-    *,
-    needs_answers: bool = True,
-) -> tuple[list[Row], SpeedSummary]:
-    """Derive and write a start's files, the summary last. `CheckFailed` (after writing) when nothing was answered."""
-    write_outcomes(folder / "requests.parquet", spool)
-    rows, summary = summarise(traces_of(spool, prompts, tokenizer), around)
-    write_rows(folder / "requests-lite.parquet", rows)
-    write_atomic(folder / "summary.json", (summary.model_dump_json(by_alias=True, indent=1) + "\n").encode())
-    if needs_answers and not summary.requests.ok:
-        raise CheckFailed(nothing_answered(rows))
-    return rows, summary
-
-
-def nothing_answered(rows: Iterable[Row]) -> str:
-    """One sentence on a measurement without a single answer."""
-    errors = sorted({row.error for row in rows if row.error})
-    return f"no request was answered ({', '.join(errors) or 'none was sent'}); the raw answers are in requests.parquet"
 
 
 def write_unasked(planned: PlannedMeasure, catalog: Catalog, folder: Path, why: Mapping[str, str]) -> None:

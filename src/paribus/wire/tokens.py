@@ -29,6 +29,11 @@ def _encoding() -> bpe_openai.Encoding:
     return bpe_openai.get_encoding("o200k_base")
 
 
+def forget_tables() -> None:
+    """Let go of the tokenizer's tables; they come back when they are needed."""
+    _encoding.cache_clear()
+
+
 @functools.lru_cache(maxsize=300_000)
 def _characters_begun(token: int) -> int:
     """How many characters begin in a token: its bytes that are no UTF-8 continuation."""
