@@ -19,11 +19,12 @@ from paribus.conditions import RunPath
 from paribus.engines.base import StartRecord
 from paribus.engines.starts import Measured, StartFolder, manifest_of
 from paribus.results.run import RunFolder
+from paribus.speed.files import finish
 from paribus.speed.flags import Facts
 from paribus.speed.load import WindowPlan, steady_window
 from paribus.speed.measure import Load
 from paribus.speed.order import cycles
-from paribus.speed.run import finish, observed
+from paribus.speed.run import observed
 from paribus.speed.summarise import Around
 from paribus.wire import Outcome, Spool
 
