@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from paribus.catalog import Catalog, QualityTask
 from paribus.conditions import EnvironmentFault, UsageError
-from paribus.quality.data import available, item_hash, items_hash, load_items, load_planned, spread
+from paribus.quality.canonical import examples_hash
+from paribus.quality.data import available, item_hash, items_hash, load_items, load_planned, spread, window_of
 from paribus.quality.known import read_known
 from paribus.quality.rows import read_rows
 
@@ -35,6 +37,10 @@ def task_of(**data: object) -> QualityTask:
             "data": {**plain, **data},
         }
     )
+
+
+WHOLE = task_of(items_hash=items_hash(task_of(), ROWS))
+"""The task with the hash of all its items."""
 
 
 @pytest.fixture
@@ -69,9 +75,75 @@ def test_files_are_merged_and_a_gap_makes_a_named_part(folder: Path, tmp_path: P
     assert part.partial == f"partial-{part.hash8}"
     assert len(part.items) == 6
     write(folder / "b.jsonl.gz", ROWS[4:])
-    whole = load_items(task_of(), tmp_path)
+    whole = load_items(WHOLE, tmp_path)
     assert (whole.partial, len(whole.items), whole.source) == (None, 12, "local")
     assert whole.hash == items_hash(task_of(), ROWS)
+
+
+def test_as_many_items_that_nothing_vouches_for_are_not_the_whole_task(folder: Path, tmp_path: Path) -> None:
+    """Twelve of anything in a file of the right name: nobody knows whether they are the task's."""
+    write(folder / "a.jsonl", ROWS)
+    found = load_items(task_of(), tmp_path)
+    assert (found.part, found.partial) == (True, f"partial-{found.hash8}")
+    with pytest.raises(UsageError, match="or items that no hash vouches for"):
+        load_planned(task_of(), tmp_path, None, None)
+    alone = {"group": "year", "known_hash": items_hash(task_of(), ROWS)}
+    assert not load_items(task_of(settings=alone), tmp_path).part
+    write(folder / "a.jsonl", [ROWS[0] | {"answer": 999}, *ROWS[1:]])
+    with pytest.raises(UsageError, match="not the task's items: expected hash"):
+        load_items(task_of(settings=alone), tmp_path)
+
+
+EXAMPLES = [{"id": f"e{n}", "year": 2020 + n % 3, "cot_content": f"worked {n}"} for n in range(6)]
+
+
+def test_prompts_have_the_tasks_own_worked_examples_or_none_are_made(folder: Path, tmp_path: Path) -> None:
+    settings = {"group": "year", "shots": 2, "examples_local": ["examples.jsonl"]}
+    pinned = task_of(settings=settings | {"examples_hash": examples_hash(task_of(), EXAMPLES)})
+    write(folder / "a.jsonl", ROWS)
+    with pytest.raises(UsageError, match=r"worked examples, and PARIBUS_DATA lacks examples\.jsonl"):
+        load_items(pinned, tmp_path)
+    write(folder / "examples.jsonl", EXAMPLES)
+    assert load_items(pinned, tmp_path).examples == tuple(EXAMPLES)
+    write(folder / "examples.jsonl", [*EXAMPLES[:5], EXAMPLES[0] | {"id": "e9"}])
+    with pytest.raises(UsageError, match="shows? 2 worked examples of each year, and there are 1 of '2022'"):
+        load_items(pinned, tmp_path)
+    other = [row | {"cot_content": "another"} for row in EXAMPLES]
+    write(folder / "examples.jsonl", other)
+    with pytest.raises(UsageError, match="not its worked examples: expected hash") as fault:
+        load_items(pinned, tmp_path)
+    assert examples_hash(pinned, other) in str(fault.value)
+    write(folder / "a.jsonl", ROWS[:4])
+    with pytest.raises(UsageError, match="not its worked examples"):
+        load_items(pinned, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["mmlu-pro", "mmlu-pro-full", "canary-mmlu-pro"])
+def test_the_real_questions_are_whole_with_the_real_examples_only(
+    catalog: Catalog, local_data: Path, folder: Path, name: str
+) -> None:
+    task = catalog.task(name)
+    for file in (task.data.local[0], *task.settings["examples_local"]):
+        shutil.copy(local_data / file, folder)
+    assert load_items(task, catalog.root).partial is None
+    examples = list(read_rows(local_data / task.settings["examples_local"][0]))
+    (folder / task.settings["examples_local"][0]).unlink()
+    for wrong, words in ((examples[::2], "there are"), ([e | {"question": "?"} for e in examples], "expected hash")):
+        write(folder / task.settings["examples_local"][0], wrong)
+        with pytest.raises(UsageError, match=words):
+            load_items(task, catalog.root)
+        (folder / task.settings["examples_local"][0]).unlink()
+    with pytest.raises(UsageError, match="lacks mmlu_pro_validation70"):
+        load_items(task, catalog.root)
+
+
+def test_the_window_is_named_as_the_items_have_it() -> None:
+    task = task_of(settings={"window": ["2024-08-01", "2025-05-01"]})
+    within, before = {"contest_date": "2024-09-03T00:00:00"}, {"contest_date": "2023-08-21"}
+    assert window_of(task, [within]) == "2024-08 to 2025-05"
+    assert window_of(task, [within, before]) == "2023-08 to 2025-05"
+    assert window_of(task, [within, {}]) == "2024-08 to 2025-05, and of unknown date"
+    assert window_of(task_of(), [within]) == ""
 
 
 def test_wrong_items_are_refused_with_both_hashes(folder: Path, tmp_path: Path) -> None:
@@ -211,6 +283,8 @@ def test_a_question_outside_the_1400_is_no_part_of_the_task(
     every = list(read_rows(local_data / task.data.local[0]))
     known = read_known(task, catalog.root).hashes
     ours = [row for row in every if str(row["question_id"]) in known][:50]
+    for name in task.settings["examples_local"]:
+        shutil.copy(local_data / name, folder)
     foreign = next(row for row in every if str(row["question_id"]) not in known)
     write(folder / task.data.local[1], ours)
     assert load_items(task, catalog.root).part
@@ -239,7 +313,7 @@ def test_out_of_a_larger_set_the_listed_items_are_chosen(folder: Path, tmp_path:
 
 def test_a_limit_is_no_part_and_a_part_stays_one_under_a_limit(folder: Path, tmp_path: Path) -> None:
     write(folder / "a.jsonl", ROWS)
-    whole, some = load_items(task_of(), tmp_path), load_items(task_of(), tmp_path, 3)
+    whole, some = load_items(WHOLE, tmp_path), load_items(WHOLE, tmp_path, 3)
     assert (some.part, some.partial, some.whole) == (False, f"partial-{some.hash8}", whole.hash)
     write(folder / "a.jsonl", ROWS[:7])
     part = load_items(task_of(), tmp_path, 3)
@@ -248,10 +322,10 @@ def test_a_limit_is_no_part_and_a_part_stays_one_under_a_limit(folder: Path, tmp
 
 def test_a_plan_for_the_whole_task_is_not_run_with_a_part(folder: Path, tmp_path: Path) -> None:
     write(folder / "a.jsonl", ROWS)
-    assert load_planned(task_of(), tmp_path, 3, None).hash == load_items(task_of(), tmp_path, 3).hash
+    assert load_planned(WHOLE, tmp_path, 3, None).hash == load_items(task_of(), tmp_path, 3).hash
     write(folder / "a.jsonl", ROWS[:7])
     with pytest.raises(UsageError, match="the plan means the whole task, and only a part of its 12 items is here"):
-        load_planned(task_of(), tmp_path, 3, None)
+        load_planned(WHOLE, tmp_path, 3, None)
     part = items_hash(task_of(), ROWS[:7])
     assert load_planned(task_of(), tmp_path, 3, part).whole == part
     write(folder / "a.jsonl", ROWS[:6])

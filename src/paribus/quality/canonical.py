@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -32,6 +33,34 @@ def items_hash(task: QualityTask, items: Sequence[Item], examples: Sequence[Item
     if examples:
         digest.update(b"}")
     return digest.hexdigest()
+
+
+def examples_hash(task: QualityTask, examples: Sequence[Item]) -> str:
+    """64 hex digits over the worked examples alone."""
+    digest = hashlib.sha256()
+    _add_list(digest, (nfc(example) for example in in_order(examples, task.data.id_field)))
+    return digest.hexdigest()
+
+
+def check_examples(task: QualityTask, items: Sequence[Item], examples: Sequence[Item], *, local: bool = True) -> None:
+    """Worked examples make the prompts: they are the task's own, and each item's group has `settings.shots` of them.
+
+    `settings.examples_hash` names those of `PARIBUS_DATA` (not `local`: a pinned commit of the hub names its own).
+    Raises `UsageError` for others and for too few.
+    """
+    shots, group = int(task.settings.get("shots") or 0), task.settings.get("group")
+    if not shots or not group:
+        return
+    counts = Counter(str(example.get(group)) for example in examples)
+    for name in sorted({str(item.get(group)) for item in items}):
+        if counts[name] < shots:
+            raise UsageError(
+                f"{task.task}: its prompts show {shots} worked examples of each {group}, and there are "
+                f"{counts[name]} of {name!r}"
+            )
+    expected = task.settings.get("examples_hash")
+    if local and expected is not None and (found := examples_hash(task, examples)) != expected:
+        raise UsageError(f"{task.task}: these are not its worked examples: expected hash {expected}, found {found}")
 
 
 def _add_list(digest: Any, values: Iterable[Any]) -> None:

@@ -15,6 +15,7 @@ from paribus.catalog import QualityTask
 from paribus.conditions import EnvironmentFault, ParibusError, UsageError, inside
 from paribus.quality.canonical import (
     Item,
+    check_examples,
     check_values,
     in_order,
     item_hash,
@@ -51,7 +52,7 @@ class Items:
     whole: str
     """Hash of all items that the source has; differs from `hash` where a limit took some of them."""
     part: bool
-    """Whether the source itself has only a part of the task."""
+    """Whether the source itself has only a part of the task, or items that nothing vouches for."""
     origin: str
     """Where they came from: `shipped`, `PARIBUS_DATA`, or data sets of the hub with their commits."""
 
@@ -90,7 +91,8 @@ def load_planned(task: QualityTask, root: Path, limit: int | None, expected: str
         if items.part:
             raise UsageError(
                 f"{task.task}: the plan means the whole task, and only a part of its {task.data.count:,} items is "
-                f"here (hash {items.whole}): make the plan again, which names the part"
+                f"here, or items that no hash vouches for (hash {items.whole}): make the plan again, which names the "
+                "part"
             )
         return items
     sources = list(_at_hand(task, root))
@@ -144,6 +146,7 @@ def _at_hand(task: QualityTask, root: Path) -> Iterator[Items]:
     if task.settings.get("environment") and (rows := package_rows(task, root)) is not None:
         yield _checked(task, root, rows, "package")
     if (fetched := read_fetched(root, task)) is not None:
+        check_examples(task, fetched.items, fetched.examples, local=False)
         yield Items(
             task=task.task,
             items=tuple(fetched.items),
@@ -163,9 +166,10 @@ def _checked(task: QualityTask, root: Path, rows: list[Item], source: Literal["s
     items = select(task, known, unique(task, rows))
     examples = _other_examples(task, root) or _local_examples(task)
     check_values(task, items, examples)
+    check_examples(task, items, examples)
     whole = items_hash(task, items, examples)
     check_known(task, known, items)
-    part = _compare(task, items, whole)
+    part = _compare(task, known, items, whole)
     return Items(
         task=task.task,
         items=tuple(items),
@@ -241,6 +245,20 @@ def in_window(task: QualityTask, item: Item) -> bool:
     return first <= str(item.get("contest_date", ""))[:10] <= last
 
 
+def window_of(task: QualityTask, items: Sequence[Item]) -> str:
+    """The months that items come from, in words: the task's window, or a wider one where a part has others too.
+
+    Nothing where the task has no window.
+    """
+    window = task.settings.get("window")
+    if not window:
+        return ""
+    outside = [str(item.get("contest_date", ""))[:7] for item in items if not in_window(task, item)]
+    months = sorted([str(day)[:7] for day in window] + [month for month in outside if month])
+    unknown = ", and of unknown date" if "" in outside else ""
+    return f"{months[0]} to {months[-1]}{unknown}"
+
+
 def select(task: QualityTask, known: Known, items: list[Item]) -> list[Item]:
     """The task's own choice out of a larger set: a window of contest dates, the listed items, a number of each kind."""
     if len(items) > task.data.count:
@@ -271,25 +289,40 @@ def _other_examples(task: QualityTask, root: Path) -> list[Item]:
 
 
 def _local_examples(task: QualityTask) -> list[Item]:
-    """Worked examples from below `PARIBUS_DATA`."""
+    """Worked examples from below `PARIBUS_DATA`. Raises `UsageError` for a file of them that isn't there."""
     base = data_folder()
-    names = task.settings.get("examples_local") or []
-    paths = [inside(base, str(name)) for name in names] if base else []
-    return [row for path in paths if path.is_file() for row in read_rows(path)]
+    names = [str(name) for name in task.settings.get("examples_local") or []] if base else []
+    if base and (lacking := [name for name in names if not inside(base, name).is_file()]):
+        raise UsageError(
+            f"{task.task}: its prompts show worked examples, and {DATA_VARIABLE} lacks {lacking[0]}: put it beside "
+            "the items"
+        )
+    return [row for name in names if base for row in read_rows(inside(base, name))]
 
 
-def _compare(task: QualityTask, items: list[Item], found: str) -> bool:
-    """Whether these items are only a part of the task. Raises `UsageError` when they are not the task's items."""
+def _compare(task: QualityTask, known: Known, items: list[Item], found: str) -> bool:
+    """Whether these items are only a part of the task, or can't be told from others: no hash vouches for them.
+
+    Raises `UsageError` when they are not the task's items.
+    """
     expected, count = task.data.items_hash, task.data.count
-    if found == expected or (expected is None and len(items) == count):
+    if found == expected:
         return False
-    if len(items) >= count:
-        what = f"hash {expected}" if expected and len(items) == count else f"{count} items"
-        got = f"hash {found}" if expected and len(items) == count else f"{len(items)} items with hash {found}"
-        raise UsageError(f"{task.task}: these are not the task's items: expected {what}, found {got}")
-    if task.data.file is not None:
+    if len(items) > count:
+        raise UsageError(
+            f"{task.task}: these are not the task's items: expected {count} items, found {len(items)} items with "
+            f"hash {found}"
+        )
+    if task.data.file is not None and len(items) < count:
         raise UsageError(f"{task.task}: expected {count} items with hash {expected}, found {len(items)} with {found}")
-    return True
+    if len(items) < count:
+        return True
+    alone = task.settings.get("known_hash")
+    if alone is not None and (own := items_hash(task, items)) != alone:
+        raise UsageError(f"{task.task}: these are not the task's items: expected hash {alone}, found hash {own}")
+    if expected is not None:
+        raise UsageError(f"{task.task}: these are not the task's items: expected hash {expected}, found hash {found}")
+    return alone is None and not known.whole
 
 
 __all__ = [
@@ -309,4 +342,5 @@ __all__ = [
     "select",
     "spread",
     "unique",
+    "window_of",
 ]

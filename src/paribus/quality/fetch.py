@@ -13,7 +13,7 @@ from paribus.conditions import UsageError
 from paribus.machine import disk_faults
 from paribus.machine.locks import file_lock
 from paribus.quality import hub
-from paribus.quality.canonical import Item, check_values, items_hash
+from paribus.quality.canonical import Item, check_examples, check_values, items_hash
 from paribus.quality.data import in_window, select, unique
 from paribus.quality.fetched import EXAMPLES, ITEMS, folder_of, marker_path, write_lines, write_marker
 from paribus.quality.known import read_known
@@ -64,6 +64,7 @@ def _rows(root: Path, task: QualityTask, commits: list[str]) -> tuple[list[Item]
     items = select(task, read_known(task, root), unique(task, found))
     examples = [row for source, commit in sources for row in _read(task, source, commit, examples=True)]
     check_values(task, items, examples)
+    check_examples(task, items, examples, local=False)
     expected, count = task.data.items_hash, task.data.count
     if len(items) != count or (expected is not None and items_hash(task, items, examples) != expected):
         what = f"{count:,} items" + (f" with hash {expected}" if expected else "")

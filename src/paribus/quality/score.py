@@ -27,7 +27,9 @@ _YEARS = 3
 """Exam years from which an interval by year says anything."""
 
 
-_NOT_SCORING = ("margin", "known_file", "known_whole", "floor_file", "text_licence")
+_NOT_SCORING = (
+    "margin", "known_file", "known_whole", "known_hash", "examples_hash", "floor_file", "text_licence",
+)  # fmt: skip
 """Settings of a task that change no grade."""
 
 
