@@ -17,6 +17,7 @@ from paribus.results.build import DATA, DATABASE, build
 from paribus.results.check import check
 from paribus.results.check_race import decide_again
 from paribus.results.cite import cite
+from paribus.results.database import arrow
 from paribus.results.run import RunFolder
 from paribus.results.seal import seal
 from paribus.results.tables import EXPORTS, TABLES
@@ -104,6 +105,12 @@ def test_speculation_is_set_against_plain_decoding_with_a_permanent_id(built: Cl
         assert figure.startswith("f")
         assert len(figure) == 11
         assert not ranked, "the fixture's scale is preliminary"
+
+
+def test_a_share_in_a_column_of_whole_numbers_is_refused_and_never_cut_off() -> None:
+    assert arrow(TABLES["kinds"], [{"run_id": "r", "kind": "chat", "ok": 3.0}]).column("ok").to_pylist() == [3]
+    with pytest.raises(ValueError, match=r"2\.5 is no whole number"):
+        arrow(TABLES["kinds"], [{"run_id": "r", "kind": "chat", "ok": 2.5}])
 
 
 def test_the_pair_of_one_stack_is_its_winner_against_plain(built: Clone) -> None:

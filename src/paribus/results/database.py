@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paribus.machine.columns import table_of
 from paribus.machine.files import disk_faults, write_atomic
 from paribus.results.columns import Table
 from paribus.results.tables import EXPORTS, TABLES
@@ -38,11 +39,9 @@ def arrow(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
         if not known.issuperset(row):
             raise ValueError(f"the table {table.name} has no column {sorted(set(row) - known)[0]}")
     ordered = sorted(rows, key=lambda row: [_sortable(row.get(name.strip('"'))) for name in table.order])
-    columns = {
-        column.name: pa.array([_cell(column.type, row.get(column.name)) for row in ordered], _TYPES[column.type])
-        for column in table.columns
-    }
-    return pa.table(columns)
+    schema = pa.schema([(column.name, _TYPES[column.type]) for column in table.columns])
+    cells = [{column.name: _cell(column.type, row.get(column.name)) for column in table.columns} for row in ordered]
+    return table_of(cells, schema)
 
 
 def _sortable(value: Any) -> tuple[int, float, str]:
@@ -61,6 +60,8 @@ def _cell(kind: str, value: Any) -> Any:
     if kind == "VARCHAR":
         # Text from strangers may hold lone surrogates, which no database can.
         return str(value).encode("utf-8", "replace").decode()
+    if kind == "INTEGER" and value != int(value):
+        raise ValueError(f"{value} is no whole number")
     return float(value) if kind == "DOUBLE" else value
 
 
