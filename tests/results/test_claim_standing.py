@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.catalog.claims import Claim, Number
-from paribus.results.claims import TOLERANCE, Measured, claim_rows, differences, reached, standing
+from paribus.results.claims import TOLERANCE, Measured, claim_rows, command_of, differences, reached, standing
 
 NUMBERS = st.floats(min_value=0.1, max_value=1e5)
 
@@ -106,6 +106,13 @@ def test_another_card_is_never_taken_for_the_claims():
 )
 def test_a_demo_a_replaced_run_or_a_race_stands_beside_no_claim(changes):
     assert row_of(claim(), [run(**changes)], [figure(1000, 990, 1010)])["standing"] == "not measured"
+
+
+def test_the_command_quotes_globs_and_leaves_hostile_ones_out():
+    command = command_of("h100", ["a-b*", "x'; reboot; '", "q$(id)"], "claim-random-1024")
+    assert command == "snakemake --profile h100 --config 'systems=a-b*' measures=claim-random-1024"
+    assert command_of("h100", ["`id`"], None) is None
+    assert command_of(None, ["a*"], None) is None
 
 
 def test_what_was_measured_under_our_conditions_stands_apart():

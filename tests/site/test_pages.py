@@ -300,6 +300,15 @@ def test_a_run_page_answers_a_sceptic_in_order(demo):
     assert "2 of 6" in page.text
 
 
+def test_a_run_at_temperature_zero_says_so_in_the_command_that_runs_it_again(tmp_path):
+    world = World()
+    served, greedy = world.run(), world.run(decoder="ngram-simple-n4-m4")
+    next(row for row in world.rows["runs"] if row["run_id"] == greedy)["sampling"] = "greedy"
+    built = build(world, tmp_path)
+    assert "sampling=greedy" in built.page(f"run/{greedy}.html").text
+    assert "sampling=" not in built.page(f"run/{served}.html").text
+
+
 def test_a_run_page_shows_every_start_when_there_are_several(wide):
     page = next(
         p

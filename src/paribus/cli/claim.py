@@ -12,6 +12,7 @@ from paribus.catalog import Catalog
 from paribus.catalog.claims import Claim
 from paribus.conditions import UsageError
 from paribus.results.build import DATABASE
+from paribus.results.claims import command_of
 from paribus.results.run import find_root
 
 
@@ -68,10 +69,8 @@ def lines(claim: Claim, standing: str, differs: list[str]) -> Iterator[tuple[str
 
 def how_to_run(claim: Claim) -> str:
     """The command that runs the claim's scenario on its card, or why there is none."""
-    if claim.scenario is None or claim.hardware is None or not claim.ours:
-        return "too little was disclosed for a scenario of its own"
-    systems = ",".join(claim.ours)
-    return f"snakemake --profile {claim.hardware} --config 'systems={systems}' measures={claim.scenario}"
+    command = command_of(claim.hardware, claim.ours, claim.scenario) if claim.scenario else None
+    return command or "too little was disclosed for a scenario of its own"
 
 
 def _standing(database: Path, name: str) -> tuple[str, list[str]]:

@@ -8,6 +8,7 @@ disclosed; *not reproduced* when a run misses it. Never "false": a run says what
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -22,6 +23,7 @@ TOLERANCE = 0.05
 """A number is reached when our interval comes within 5% of it: the bound beyond which two runs of ours would be
 disputed (PROTOCOL section 7)."""
 
+_GLOB = re.compile(r"[a-z0-9.*-]+")
 _MILLISECONDS = {"s": 1000.0, "ms": 1.0}
 
 
@@ -114,6 +116,18 @@ def _row(claim: Claim, runs: Sequence[TableRow], values: Values) -> TableRow:
         "measured_value": beside.value if beside else None,
         "file": claim.model_dump(mode="json"),
     }
+
+
+def command_of(hardware: str | None, ours: Iterable[str], scenario: str | None) -> str | None:
+    """The command that measures what a claim is about; None where no card or no system of ours is meant.
+
+    It is shown to people, who paste it into a shell: globs of anything but the characters of our names are left out.
+    """
+    globs = [glob for glob in ours if _GLOB.fullmatch(glob)]
+    if hardware is None or not globs:
+        return None
+    settings = [f"systems={','.join(globs)}", *([f"measures={scenario}"] if scenario else [])]
+    return shlex.join(["snakemake", "--profile", hardware, "--config", *settings])
 
 
 def _meant(claim: Claim, run: TableRow) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from paribus.results.claims import command_of
 from paribus.site import words
 from paribus.site.content import Row, parsed
 from paribus.site.page import Page, Site, View, run_path
@@ -28,7 +28,6 @@ _CONDITIONS = {
     "engine": "engine",
     "settings": "settings",
 }
-_PLAIN = re.compile(r"[a-z0-9.-]+")
 
 
 @dataclass(frozen=True)
@@ -162,9 +161,5 @@ def _number(value: float, unit: str | None) -> str:
 
 
 def _command(row: Row, scenario: str | None) -> str | None:
-    """The command that would fill a cell; None where no profile or no system of ours is meant."""
-    names = [glob for glob in parsed(row["file"]).get("ours") or () if _PLAIN.fullmatch(glob.replace("*", "x"))]
-    if row["hardware"] is None or not names:
-        return None
-    measures = f" measures={scenario}" if scenario else ""
-    return f"snakemake --profile {row['hardware']} --config 'systems={','.join(names)}'{measures}"
+    """The command that would fill a cell."""
+    return command_of(row["hardware"], parsed(row["file"]).get("ours") or (), scenario)

@@ -245,6 +245,8 @@ def _command(run: Run) -> list[str]:
     folder = "build/demo-results" if run.demo else "results"
     measure = row["scenario_or_task"]
     settings = [f"systems={row['system']}", f"measures={measure}", f"scale={row['scale']}"]
+    if row["sampling"] not in (None, "served"):
+        settings.append(f"sampling={row['sampling']}")
     return [
         shlex.join(["snakemake", "--profile", str(row["hardware"]), "--config", *settings]),
         shlex.join(["paribus", "check", f"{folder}/{row['run']}"]),
