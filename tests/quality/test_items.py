@@ -106,7 +106,7 @@ def test_prompts_have_the_tasks_own_worked_examples_or_none_are_made(folder: Pat
     write(folder / "examples.jsonl", EXAMPLES)
     assert load_items(pinned, tmp_path).examples == tuple(EXAMPLES)
     write(folder / "examples.jsonl", [*EXAMPLES[:5], EXAMPLES[0] | {"id": "e9"}])
-    with pytest.raises(UsageError, match="shows? 2 worked examples of each year, and there are 1 of '2022'"):
+    with pytest.raises(UsageError, match="show 2 worked examples of each year, and there are 1 of '2022'"):
         load_items(pinned, tmp_path)
     other = [row | {"cot_content": "another"} for row in EXAMPLES]
     write(folder / "examples.jsonl", other)

@@ -138,7 +138,7 @@ def test_failed_missing_and_capped_answers_count_wrong_and_are_named(catalog: Ca
     answers[names[8], 0] = {"text": right[names[8]], "finish_reason": "length"}
     folder = sheet("smoke-aime", answers)  # the last item has no answer at all
     summary = score_start(folder, catalog)
-    assert score(summary, "avg@1") == pytest.approx(8 / 10)
+    assert score(summary, "avg@1") == pytest.approx(6 / 10)
     assert (summary.failed, summary.capped) == (2, 2)
     assert {flag.id: flag.severity for flag in summary.flags} == {
         "stand_in": "note",
@@ -156,7 +156,43 @@ def test_failed_missing_and_capped_answers_count_wrong_and_are_named(catalog: Ca
     assert summary.requests_at_once == 4
     samples = {sample.item: sample for sample in read_samples(folder / "samples.parquet")}
     assert samples[names[9]].error == "missing"
-    assert samples[names[7]].status == "capped"
+    assert (samples[names[7]].status, samples[names[7]].correct) == ("capped", 0.0)
+    assert summary.account_right is not None
+    assert summary.account_right.answers == 6
+
+
+def cut(text: str) -> dict:
+    return {"text": text, "finish_reason": "length"}
+
+
+def test_cut_answers_have_no_vote(catalog: Catalog, sheet: Sheet) -> None:
+    first, second, *_ = load_items(catalog.task("smoke-aime"), ROOT).items
+    right, other = f"\\boxed{{{first['answer']}}}", f"\\boxed{{{second['answer']}}}"
+    answers = {
+        **{(first["id"], n): text for n, text in enumerate([cut(right), cut(right), "\\boxed{999}"])},
+        **{(second["id"], n): text for n, text in enumerate([other, cut("\\boxed{999}"), cut("\\boxed{999}")])},
+    }
+    summary = score_start(sheet("smoke-aime", answers, repeats=3), catalog)
+    assert score(summary, "avg@3") == pytest.approx(1 / 3 / 10)
+    assert score(summary, "maj@3") == pytest.approx(1 / 10)
+
+
+def test_cut_answers_are_wrong_by_our_rules_and_what_they_are_by_the_benchmarks(catalog: Catalog, sheet: Sheet) -> None:
+    items = load_items(catalog.task("smoke-mmlu-pro"), ROOT).items
+    answers = {(str(i["question_id"]), 0): cut(f"The answer is ({i['answer']}).") for i in items}
+    summary = score_start(sheet("smoke-mmlu-pro", answers), catalog)
+    found = [score(summary, name) for name in ("strict", "lenient", "official", "answered")]
+    assert found == [0.0, 0.0, 1.0, 1.0]
+    assert all(group.value == 0 for group in summary.by_group.values())
+
+
+@pytest.mark.usefixtures("box")
+def test_a_program_that_was_cut_is_wrong(catalog: Catalog, sheet: Sheet) -> None:
+    item = load_items(catalog.task("smoke-livecodebench"), ROOT).items[0]
+    answers = {(item["question_id"], 0): cut(f"```python\n{item['reference_solution']}\n```")}
+    summary = score_start(sheet("smoke-livecodebench", answers), catalog)
+    assert score(summary, "strict") == 0.0
+    assert score(summary, "official") > 0
 
 
 def test_scores_at_budgets_count_what_was_whole_within_them(catalog: Catalog, sheet: Sheet) -> None:
@@ -172,11 +208,34 @@ def test_scores_at_budgets_count_what_was_whole_within_them(catalog: Catalog, sh
     }
     summary = score_start(sheet("smoke-aime", answers, cap=10_000), catalog)
     found = {each.name: each.value for each in summary.scores}
-    assert found["avg@1"] == 1.0
+    assert found["avg@1"] == pytest.approx(9 / 10)
     assert found["at-2048"] == pytest.approx(3 / 10)
     assert found["at-4096"] == pytest.approx(5 / 10)
     assert found["at-8192"] == pytest.approx(7 / 10)
     assert "at-16384" not in found
+
+
+def test_the_headline_is_the_score_at_a_budget_of_the_cap(catalog: Catalog, sheet: Sheet) -> None:
+    """The same answers under a cap of 8,192 as those cut there are what a longer run says of that budget."""
+    items = load_items(catalog.task("smoke-aime"), ROOT).items
+
+    def answers(cap: int) -> dict:
+        tokens = [min(cap, 1_000 * (n + 1)) for n in range(len(items))]
+        return {
+            (item["id"], 0): {
+                "text": f"\\boxed{{{item['answer']}}}",
+                "completion_tokens": tokens[n],
+                "finish_reason": "length" if tokens[n] == cap else "stop",
+            }
+            for n, item in enumerate(items)
+        }
+
+    folder = sheet("smoke-aime", answers(20_000), cap=20_000)
+    longer = score_start(folder, catalog)
+    shutil.rmtree(folder)
+    (at_budget,) = [each.value for each in longer.scores if each.name == "at-8192"]
+    shorter = score_start(sheet("smoke-aime", answers(8_192), cap=8_192), catalog)
+    assert score(shorter, "avg@1") == at_budget == pytest.approx(8 / 10)
 
 
 def test_tokens_and_times_are_split_by_right_and_wrong(catalog: Catalog, sheet: Sheet) -> None:

@@ -29,7 +29,7 @@ from paribus.quality.asking import (
 from paribus.quality.data import Item, Items, item_id, load_planned
 from paribus.quality.dialogue import Dialogue
 from paribus.quality.journal import Entry, Header, Journal, Key, read_journal
-from paribus.quality.samples import Sample, accounts, write_samples
+from paribus.quality.samples import Sample, accounts, counted, write_samples
 from paribus.quality.score import summarise
 from paribus.quality.summary import QualitySummary
 from paribus.quality.tasks import family_of
@@ -291,10 +291,8 @@ def _graded(evaluation: Evaluation, entries: Mapping[Key, Entry], progress: Prog
             key = Key(task.task, item_id(task, item), repeat)
             grade = grades[key.item, repeat]
             account = accounts((entries.get(key) or missing(key),))
-            group = _group(task, item)
-            samples.append(
-                Sample(key.item, repeat, group, grade.correct, grade.answer, marks=dict(grade.marks), **account)
-            )
+            correct, marks = counted(grade.correct, grade.marks, account["status"])
+            samples.append(Sample(key.item, repeat, _group(task, item), correct, grade.answer, marks=marks, **account))
     return samples
 
 

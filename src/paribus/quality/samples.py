@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,8 @@ SCHEMA = pa.schema({name: kind for name, (kind, _) in _COLUMNS.items()})
 @dataclass(frozen=True)
 class Sample:
     """One answer to one question. `status`: ok, failed or capped; tokens and times are summed over its turns.
+
+    `correct`: the grade as it counts, 0 where the answer isn't whole; `answer`: what was read, in a cut one too.
 
     `tokens` are all that the model wrote (reasoning included), `ttft_ms` is that of the first turn.
     """
@@ -91,6 +94,17 @@ def accounts(entries: tuple[Entry, ...]) -> dict[str, Any]:
         "answer_time_ms": None if spent is None else spent / 1e6,
         "turns": len(entries),
     }
+
+
+BY_THEIR_RULES = frozenset({"official", "guesses", "answered"})
+"""Marks that a cut answer keeps: a benchmark's own rules take it for what it says, and something was found in it."""
+
+
+def counted(correct: float, marks: Mapping[str, float], status: str) -> tuple[float, dict[str, float]]:
+    """Grade and marks as they count: an answer that isn't whole is wrong by every rule of ours, whatever it says."""
+    if status == "ok":
+        return correct, dict(marks)
+    return 0.0, {name: value if name in BY_THEIR_RULES else 0.0 for name, value in marks.items()}
 
 
 def _reasoning(entry: Entry) -> int | None:

@@ -33,11 +33,16 @@ _NOT_SCORING = (
 """Settings of a task that change no grade."""
 
 
+RULES = 2
+"""Version of what holds for every task here. 2: an answer that the cap cut is wrong, in votes too."""
+
+
 def scorer_id(task: QualityTask) -> str:
     """The scorer with 8 hex digits over everything that could change a grade: a score's version."""
     version = dialogue.VERSION if task.family == "tau2" else family_of(task).version
     settings = {name: value for name, value in task.settings.items() if name not in _NOT_SCORING}
-    return f"{task.scorer}-{hash12({'scorer': task.scorer, 'version': version, 'settings': settings})[:8]}"
+    about = {"scorer": task.scorer, "version": version, "settings": settings, "rules": RULES}
+    return f"{task.scorer}-{hash12(about)[:8]}"
 
 
 def summarise(
@@ -144,7 +149,10 @@ def _answered(sample: Sample) -> float:
 
 
 def _budget_scores(header: Header, samples: Sequence[Sample]) -> list[Score]:
-    """Score at each budget below the cap: an answer counts when it was right, whole, and within the budget."""
+    """Score at each budget below the cap: an answer counts when it was right, whole, and within the budget.
+
+    The headline is the score at a budget of the cap.
+    """
     if any(sample.tokens is None for sample in samples if sample.status != "failed"):
         return []
     return [
@@ -179,9 +187,10 @@ def _by_item(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
 
 
 def votes_of(task: QualityTask, items: Sequence[Item], samples: Sequence[Sample]) -> dict[str, float]:
-    """Whether the majority of a question's answers is right, for tasks with integer answers."""
+    """Whether the majority of a question's answers is right, for tasks with integer answers. Cut ones have no vote."""
     rights = {item_id(task, item): str(int(item["answer"])) for item in items}
-    return {q: majority([s.answer for s in each], rights[q]) for q, each in _by_item(samples).items()}
+    votes = {q: [s.answer if s.status == "ok" else None for s in each] for q, each in _by_item(samples).items()}
+    return {q: majority(each, rights[q]) for q, each in votes.items()}
 
 
 def _by_group(task: QualityTask, items: Sequence[Item], samples: Sequence[Sample]) -> dict[str, GroupScore]:
