@@ -173,6 +173,14 @@ def test_two_runs_are_compared_question_by_question(clone: Clone, run: RunFolder
     assert any("10 questions are few" in note for note in made.notes)
 
 
+def test_a_difference_without_any_spread_says_that_nothing_can_be_said_of_it(clone: Clone, run: RunFolder) -> None:
+    other = quality_run(clone, right=7, decoder="ngram-cache")
+    seal(other, clone.catalog)
+    [said] = compare(RunData.read(run), RunData.read(other), parse_subjects("decoder")).sentences()
+    assert "not one question differs, so that there is no interval and no smallest difference" in said
+    assert "points could not be seen" not in said
+
+
 def test_no_loss_needs_a_margin_that_was_laid_down_and_the_whole_task(clone: Clone, run: RunFolder) -> None:
     other = quality_run(clone, right=6, decoder="ngram-map-k4v-n4-m4")
     seal(other, clone.catalog)

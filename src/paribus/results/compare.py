@@ -122,6 +122,8 @@ def seen_words(detail: Mapping[str, Any]) -> str:
     """What the comparison could have seen, and whether it shows that nothing is lost (an equivalence test)."""
     smallest, margin = detail.get("detectable"), detail.get("margin")
     words = "" if smallest is None else f"; differences under {fixed(smallest, 1)} points could not be seen"
+    if smallest is None and "detectable" in detail:
+        words = "; not one question differs, so that there is no interval and no smallest difference that could be seen"
     if detail.get("no_loss"):
         words += f"; no loss within {fixed(margin or 0, 1)} points (equivalence test, 5%)"
     return words
