@@ -221,3 +221,25 @@ def test_an_engine_that_nobody_knows_is_a_mistake_where_it_was_asked_for(home: P
     data["engines"]["lamacpp"]["unsupported"] = "a test says so"
     written(home, yaml.safe_dump(data, sort_keys=False))
     plan(home)
+
+
+def test_what_needs_prefix_caching_is_left_out_where_the_engine_keeps_nothing(home: Path) -> None:
+    for name in ("diffusiongemma-26b-a4b", "gemma-4-26b-a4b"):
+        (home / f"systems/{name}.yaml").symlink_to(ROOT / f"systems/{name}.yaml")
+    catalog = Catalog(home)
+    around = replace(Surroundings.observe(catalog, "m-test"), data=None, hub=False)
+    asked = {"systems": "diffusiongemma-26b-a4b--bf16--*", "scale": "tiny"}
+    planned = resolve(home, "h100", asked, around)
+    check_launches(catalog, planned)
+    left = [e for e in planned.excluded if e.name.startswith("smoke-tau2, ")]
+    assert {e.name for e in left} == {
+        f"smoke-tau2, diffusiongemma-26b-a4b--bf16--transformers--diffusion-card{think}" for think in ("", "--think")
+    }
+    assert all("it needs prefix caching, and transformers keeps nothing" in e.reason for e in left)
+    quality = [job for job in planned.jobs if job.kind == "quality"]
+    assert any(m.id == "smoke-tau2" for job in quality if job.engine == "vllm" for m in job.measures)
+    text = (ROOT / "systems/diffusiongemma-26b-a4b.yaml").read_text(encoding="utf-8")
+    path = home / "systems/diffusiongemma-26b-a4b.yaml"
+    path.unlink()
+    path.write_text(text.replace("    prefix_caching: false\n", ""), encoding="utf-8")
+    assert any("`prefix_caching: false` is missing: transformers keeps nothing" in each for each in faults(path))

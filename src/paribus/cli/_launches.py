@@ -34,7 +34,7 @@ def check_launches(catalog: Catalog, plan: Plan) -> None:
 
 
 def _known_engines(catalog: Catalog, plan: Plan) -> None:
-    """Of systems that were asked for and left out: an engine that nobody knows is a mistake, no want of this machine."""
+    """Of what was asked for and left out: an engine that nobody knows is a mistake, no want of this machine."""
     for excluded in plan.excluded:
         system = catalog.systems.get(excluded.name)
         if system is None or system.unsupported_on(plan.hardware):

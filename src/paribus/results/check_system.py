@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from paribus.catalog import Catalog, Decoder, EngineUse, ModelFile, Precision, System, Weights
+from paribus.catalog import Catalog, Decoder, EngineUse, ModelFile, Precision, Scalar, System, Weights
 from paribus.catalog.places import Loc, Places, faults
 from paribus.conditions import ParibusError, SystemName, UsageError
 from paribus.engines.launching import check_launch, planned_launch
@@ -90,6 +90,8 @@ def _launches(model: ModelFile, catalog: Catalog) -> Iterator[Finding]:
             continue
         for card in [None, *_named_cards(system.use)]:
             text = _refusal(system, card, catalog)
+            if text is None and system.use.prefix_caching and _refusal(system, card, catalog, prefix_caching=True):
+                text = f"`prefix_caching: false` is missing: {system.name.engine} keeps nothing between requests"
             if text and text not in told:
                 told.add(text)
                 yield ["engines", system.name.engine, "decoders", system.name.decoder], text
@@ -99,10 +101,12 @@ def _named_cards(use: EngineUse) -> list[str]:
     return sorted({card for override in use.overrides for card in override.cards if "*" not in card})
 
 
-def _refusal(system: System, card: str | None, catalog: Catalog) -> str | None:
+def _refusal(system: System, card: str | None, catalog: Catalog, **also: Scalar) -> str | None:
     try:
         adapter = engine(system.name.engine, catalog.extra)
-        launch = planned_launch(catalog.root, system, way_of(system, adapter), {"slots": 16, **system.launch_on(card)})
+        launch = planned_launch(
+            catalog.root, system, way_of(system, adapter), {"slots": 16, **system.launch_on(card), **also}
+        )
         check_launch(adapter, launch)
     except UsageError as error:
         return str(error).removeprefix(f"{system.name}: ") + (f" (on {card})" if card else "")

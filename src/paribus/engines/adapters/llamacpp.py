@@ -15,7 +15,7 @@ from typing import Any
 
 from paribus.catalog import Scalar, System
 from paribus.conditions import UsageError
-from paribus.engines.base import Adapter, How, Launch, Running
+from paribus.engines.base import Adapter, How, Launch, Running, refuse_unknown
 from paribus.engines.counters import LLAMACPP
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.machine.cpu import usable_cores
@@ -174,16 +174,8 @@ def _version(wheel: str | None, build: str) -> str:
 
 def _settings(given: Mapping[str, Scalar]) -> dict[str, Any]:
     known = (*_LAUNCH, *_SAMPLING_DEFAULTS, *_OPTIONS, *_PASSED_OVER)
-    _refuse_unknown(given, known, "launch setting")
+    refuse_unknown("llamacpp", given, known, "launch setting")
     return {name: given.get(name, default) for name, default in _LAUNCH.items()}
-
-
-def _refuse_unknown(given: Mapping[str, Scalar], known: tuple[str, ...], what: str) -> None:
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise UsageError(
-            f"llamacpp knows no {what} {', '.join(unknown)}; known: {', '.join(sorted(known)) or 'none at all'}"
-        )
 
 
 def _speculative(launch: Launch) -> dict[str, Scalar]:
@@ -192,7 +184,7 @@ def _speculative(launch: Launch) -> dict[str, Scalar]:
     if decoder.lossy:
         raise UsageError(f"{system.name}: llamacpp has no lossy decoding settings")
     if decoder.method == "plain":
-        _refuse_unknown(decoder.parameters, (), "parameter of plain decoding")
+        refuse_unknown("llamacpp", decoder.parameters, (), "parameter of plain decoding")
         return {}
     if decoder.method in _DRAFTS:
         return _drafting(launch)
@@ -202,14 +194,14 @@ def _speculative(launch: Launch) -> dict[str, Scalar]:
             f"{system.name}: the adapter of llamacpp runs plain decoding, drafts by a model ({', '.join(_DRAFTS)}) and "
             f"the n-gram types {', '.join(_NGRAMS)}; the catalog says {decoder.method} {kind or 'without a type'}"
         )
-    _refuse_unknown(decoder.parameters, ("type", *_NGRAMS[str(kind)]), f"parameter of {kind}")
+    refuse_unknown("llamacpp", decoder.parameters, ("type", *_NGRAMS[str(kind)]), f"parameter of {kind}")
     return dict(decoder.parameters)
 
 
 def _drafting(launch: Launch) -> dict[str, Scalar]:
     """Drafts by a model: its own weights, else heads inside the target's file (mtp) or the target itself (draft)."""
     system, decoder = launch.system, launch.system.decoder
-    _refuse_unknown(decoder.parameters, _DRAFT, f"parameter of {decoder.method}")
+    refuse_unknown("llamacpp", decoder.parameters, _DRAFT, f"parameter of {decoder.method}")
     sampling = decoder.parameters.get("sampling", "greedy")
     if sampling not in _DRAFT_SAMPLING:
         raise UsageError(f"{system.name}: sampling of drafts is {' or '.join(_DRAFT_SAMPLING)}, not {sampling!r}")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from paribus.catalog import System
 from paribus.conditions import UsageError
-from paribus.engines.base import Adapter, Compilation, Launch, Running
+from paribus.engines.base import COUNTERS, GAUGES, Adapter, Compilation, Launch, Running, refuse_unknown
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.machine.cpu import usable_cores
 
@@ -56,20 +56,9 @@ _COMPILED = re.compile(r"^compiled (\d+) graphs$", re.MULTILINE)
 class Transformers(Adapter):
     """The adapter; one of its environments is for cards, the other for CPUs."""
 
-    metrics = {
-        f"paribus_{name}_total": name
-        for name in (
-            "drafts",
-            "draft_tokens",
-            "accepted_tokens",
-            "generated_tokens",
-            "prompt_tokens",
-            "cached_prompt_tokens",
-            "forward_passes",
-            "denoising_steps",
-            "committed_tokens",
-        )
-    } | {"paribus_requests_running": "running", "paribus_requests_waiting": "waiting"}
+    metrics = {f"paribus_{name}_total": name for name in COUNTERS} | {
+        f"paribus_requests_{name}": name for name in GAUGES
+    }
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -83,7 +72,7 @@ class Transformers(Adapter):
     def command(self, launch: Launch) -> list[str]:
         """The server with its settings as JSON."""
         given, system = launch.settings, launch.system
-        _refuse_unknown(self.name, given, (*_LAUNCH, *_PASSED_OVER), "launch setting")
+        refuse_unknown(self.name, given, (*_LAUNCH, *_PASSED_OVER), "launch setting")
         if given.get("prefix_caching"):
             raise UsageError(f"{system.name}: {self.name} keeps no cache between requests, so it has no prefix caching")
         wanted: dict[str, Any] = {
@@ -138,22 +127,22 @@ def _decoder(engine: str, launch: Launch) -> dict[str, Any]:
     """The decoder as the server wants it."""
     system, decoder = launch.system, launch.system.decoder
     if decoder.method == "block-diffusion":
-        _refuse_unknown(engine, decoder.parameters, (), "parameter of block diffusion")
+        refuse_unknown(engine, decoder.parameters, (), "parameter of block diffusion")
         family = str(launch.settings.get("family", ""))
         known = _KNOBS.get(family) or frozenset().union(*_KNOBS.values())
-        _refuse_unknown(engine, decoder.lossy, known, "denoising setting")
+        refuse_unknown(engine, decoder.lossy, known, "denoising setting")
         return {"denoising": dict(decoder.lossy)}
     if decoder.lossy:
         raise UsageError(f"{system.name}: {engine} has lossy settings for diffusion models only")
     if decoder.method == "plain":
-        _refuse_unknown(engine, decoder.parameters, (), "parameter of plain decoding")
+        refuse_unknown(engine, decoder.parameters, (), "parameter of plain decoding")
         return {}
     if decoder.method not in _ASSISTED:
         raise UsageError(
             f"{system.name}: {engine} runs plain decoding, block diffusion and drafts of an assistant model "
             f"({', '.join(_ASSISTED)}); the catalog says {decoder.method}"
         )
-    _refuse_unknown(engine, decoder.parameters, ("num_assistant_tokens",), f"parameter of {decoder.method}")
+    refuse_unknown(engine, decoder.parameters, ("num_assistant_tokens",), f"parameter of {decoder.method}")
     if decoder.method == "mtp" and launch.drafter is None:
         raise UsageError(f"{system.name}: mtp needs the weights of an assistant model (`drafter`)")
     # Without weights of its own, the model is its own draft: nothing is gained, but the path is tried.
@@ -167,14 +156,6 @@ def _marks(engine: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if len(marks) == 1:
         raise UsageError(f"{engine} needs both {' and '.join(_MARKS)}, or neither")
     return {"reasoning": marks} if marks else {}
-
-
-def _refuse_unknown(engine: str, given: Mapping[str, Any], known: Collection[str], what: str) -> None:
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise UsageError(
-            f"{engine} knows no {what} {', '.join(unknown)}; known: {', '.join(sorted(known)) or 'none at all'}"
-        )
 
 
 def _rendered(base: str, system: System) -> str | None:
