@@ -1,48 +1,91 @@
 """Standard tokens: one ruler for every model. `o200k_base` (one vendor's tokenizer, said so), offline.
 
 Text is counted as plain text: strings that look like special tokens are ordinary letters. Lone surrogates count as
-U+FFFD. bpe-openai refuses a million characters at once, so longer texts are counted in stretches.
+U+FFFD. Long texts are counted in stretches.
 """
 
 from __future__ import annotations
 
+import binascii
 import functools
+import gzip
+import importlib.util
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.conditions import EnvironmentFault
 from paribus.wire.answer import Answer
 
 if TYPE_CHECKING:
-    import bpe_openai
+    from bpe_openai._bindings import PyTokenizer
 
+_NAME = "o200k_base"
 _STRETCH = 500_000
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-@functools.cache
-def _encoding() -> bpe_openai.Encoding:
-    import bpe_openai  # 60 MB of tables that only the reading afterwards needs
+def _folder() -> Path:
+    """Where bpe-openai lies, found without importing it."""
+    found = importlib.util.find_spec("bpe_openai")
+    places = found.submodule_search_locations if found is not None else None
+    if not places:
+        raise EnvironmentFault("the package bpe-openai is missing: run `uv sync`")
+    return Path(places[0])
 
-    return bpe_openai.get_encoding("o200k_base")
+
+@functools.cache
+def _tokenizer() -> PyTokenizer:
+    """The package's tokenizer in Rust, which holds its tables itself.
+
+    Importing the package builds three more in Python, ours among them: half a second and 80 MB that nobody here needs.
+    """
+    name = "bpe_openai._bindings"
+    if name not in sys.modules:
+        files = [path for path in _folder().glob("_bindings.*") if path.suffix != ".pyi"]
+        if not files:
+            raise EnvironmentFault("the package bpe-openai has no tokenizer for this platform: run `uv sync`")
+        spec = importlib.util.spec_from_file_location(name, files[0])
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    made: PyTokenizer = sys.modules[name].tokenizer_for_encoding(_NAME)
+    return made
+
+
+@functools.cache
+def _vocabulary() -> tuple[bytes, ...]:
+    """The bytes of each token, by its number. Read only for text in which a token ends inside a character."""
+    with gzip.open(_folder() / "data" / f"{_NAME}.tiktoken.gz", "rb") as file:
+        rows = sorted((int(number), binascii.a2b_base64(text)) for text, number in (line.split() for line in file))
+    # Numbers begin at 0; what follows the last, or a gap, are special tokens, which plain text doesn't have.
+    known = dict(rows)
+    return tuple(known.get(number, b"") for number in range(rows[-1][0] + 1))
 
 
 def forget_tables() -> None:
     """Let go of the tokenizer's tables; they come back when they are needed."""
-    _encoding.cache_clear()
+    _tokenizer.cache_clear()
+    _vocabulary.cache_clear()
 
 
 @functools.lru_cache(maxsize=300_000)
 def _characters_begun(token: int) -> int:
     """How many characters begin in a token: its bytes that are no UTF-8 continuation."""
-    return sum(byte & 0xC0 != 0x80 for byte in _encoding().decode_single_token_bytes(token))
+    try:
+        return len(_tokenizer().decode([token]))
+    except ValueError:  # part of a character
+        return sum(byte & 0xC0 != 0x80 for byte in _vocabulary()[token])
 
 
 def standard_tokens(text: str) -> int:
     """The number of standard tokens in a text."""
-    return sum(len(_encoding().encode_ordinary(part)) for part in _stretches(text))
+    return sum(len(_tokenizer().encode(part)) for part in _stretches(text))
 
 
 @functools.cache
@@ -51,15 +94,7 @@ def plain_words() -> tuple[str, ...]:
 
     However they are joined, each is read back as itself: the tokenizer splits before a blank.
     """
-    found = []
-    for token in range(_encoding().n_vocab):
-        try:
-            text = _encoding().decode_single_token_bytes(token).decode("ascii")
-        except (KeyError, ValueError):
-            continue
-        if re.fullmatch(" [A-Za-z]+", text):
-            found.append(text)
-    return tuple(found)
+    return tuple(token.decode() for token in _vocabulary() if re.fullmatch(b" [A-Za-z]+", token))
 
 
 def standard_token_ends(text: str) -> list[int]:
@@ -68,8 +103,8 @@ def standard_token_ends(text: str) -> list[int]:
     A token that ends inside a character ends after that character, since no piece can deliver half of one. The last
     offset is the text's length; offsets never fall.
     """
-    tokens = (token for part in _stretches(text) for token in _encoding().encode_ordinary(part))
-    return list(accumulate(_characters_begun(token) for token in tokens))
+    tokens = (token for part in _stretches(text) for token in _tokenizer().encode(part))
+    return list(accumulate(map(_characters_begun, tokens)))
 
 
 def standard_tokens_after(answer: Answer) -> list[int]:
