@@ -62,7 +62,7 @@ def collect(root: Path) -> Built:
     built, catalog = Built(), Catalog(root)
     code = _code_hash()
     sealed = _sealed(root, built)
-    built.rows["lossless"] = lossless_rows(root, sealed, catalog, partial(_gates, root, built, code))
+    built.rows["lossless"] = lossless_rows(root, sealed, catalog, partial(_gates, root, code))
     sealed = marked(sealed, built.rows["lossless"])
     for data in sealed:
         _add(built, _cached(root, _key(data, code), partial(rows_of, data), built))
@@ -117,12 +117,10 @@ def _code_hash() -> str:
     return digest.hexdigest()
 
 
-def _gates(
-    root: Path, built: Built, code: str, runs: Sequence[RunData], make: Callable[[], list[TableRow]]
-) -> list[TableRow]:
+def _gates(root: Path, code: str, runs: Sequence[RunData], make: Callable[[], list[TableRow]]) -> list[TableRow]:
     """Verdicts of the lossless gates that are made of some runs, from the cache where nothing has changed."""
     key = hashlib.sha256(" ".join(["lossless", *(_key(data, code) for data in runs)]).encode()).hexdigest()[:24]
-    return _cached(root, key, lambda: {"lossless": make()}, built)["lossless"]
+    return _cached(root, key, lambda: {"lossless": make()}, Built())["lossless"]
 
 
 def _key(data: RunData, code: str) -> str:
