@@ -228,3 +228,12 @@ def test_items_that_are_not_the_plans_are_refused(scripted: Scripted, catalog: C
     with pytest.raises(UsageError, match="expected hash " + "e" * 64):
         generate_start(session, planned(catalog, items_hash="e" * 64), catalog, tmp_path)
     assert scripted.log() == []
+
+
+def test_the_package_gives_every_public_name_and_imports_none_before_it_is_asked_for() -> None:
+    code = (
+        "import sys, paribus.results.run, paribus.quality as package; print('paribus.quality.run' in sys.modules);"
+        "print(all(callable(getattr(package, name)) for name in package.__all__), hasattr(package, 'nothing'))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.split() == ["False", "True", "False"]

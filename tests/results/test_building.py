@@ -13,14 +13,14 @@ from synthetic_runs import PROMPT_SET, STACK, Clone, make_catalog
 from paribus.catalog import Candidate, Verdict
 from paribus.cli import app
 from paribus.conditions import CheckFailed, ParibusError, RunPath, UsageError, run_id
-from paribus.results.build import DATA, DATABASE, build
+from paribus.results.build import build
 from paribus.results.check import check
 from paribus.results.check_race import decide_again
 from paribus.results.cite import cite
 from paribus.results.database import arrow
 from paribus.results.run import RunFolder
 from paribus.results.seal import seal
-from paribus.results.tables import EXPORTS, TABLES
+from paribus.results.tables import DATA, DATABASE, EXPORTS, TABLES
 
 FAST = "ngram-simple-n4-m4"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from paribus.results.build import DATA, DATABASE, build
+from paribus.results.build import build
 from paribus.results.run import RESULTS_ROOTS, find_root
+from paribus.results.tables import DATA, DATABASE
 
 
 @click.command(

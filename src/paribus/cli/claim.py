@@ -11,9 +11,9 @@ import click
 from paribus.catalog import Catalog
 from paribus.catalog.claims import Claim
 from paribus.conditions import UsageError
-from paribus.results.build import DATABASE
 from paribus.results.claims import command_of
 from paribus.results.run import find_root
+from paribus.results.tables import DATABASE
 
 
 @click.command(

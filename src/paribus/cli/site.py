@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from paribus.results.run import find_root
+from paribus.results.tables import DATABASE
 
 
 @click.command(
@@ -33,7 +34,7 @@ def command(database: Path | None, out: Path | None, show: bool) -> None:
     from paribus.site import render_site
 
     root = find_root()
-    rendered = render_site(database or root / "build" / "paribus.duckdb", out or root / "build" / "site", root)
+    rendered = render_site(database or root / DATABASE, out or root / "build" / "site", root)
     index = (rendered.out / "index.html").resolve()
     click.echo(f"{rendered.pages} pages, {rendered.changed} changed, {rendered.removed} old files removed.")
     click.echo(f"Look at {index.as_uri()}")

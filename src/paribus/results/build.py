@@ -32,10 +32,8 @@ from paribus.results.pairing import Decided, Duel, Match, decoders, duels
 from paribus.results.reading import read_model
 from paribus.results.rows import Rows, TableRow, figure_row, rows_of
 from paribus.results.run import RESULTS_ROOTS, RunFolder, all_runs, find_verdicts
-from paribus.results.tables import SCHEMA, TABLES
+from paribus.results.tables import DATA, DATABASE, SCHEMA, TABLES
 
-DATABASE = "build/paribus.duckdb"
-DATA = "build/data"
 CACHE = "build/rows"
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import duckdb
 
 from paribus.conditions import UsageError
-from paribus.results.build import DATABASE
 from paribus.results.lossless import NOT_LOSSLESS
 from paribus.results.run import locate
 from paribus.results.strip import SEPARATOR
+from paribus.results.tables import DATABASE
 from paribus.results.words import BASIS, with_interval
 from paribus.speed.statistics import Estimate
 

@@ -20,7 +20,7 @@ from paribus.results.tables import EXPORTS, TABLES
 STORAGE = "v1.0.0"
 """Storage version of the file: readable by every DuckDB since 1.0."""
 
-_TYPES = {
+_TYPES: dict[str, pa.DataType] = {
     "VARCHAR": pa.string(),
     "JSON": pa.string(),
     "INTEGER": pa.int64(),

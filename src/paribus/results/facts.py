@@ -50,8 +50,9 @@ def replacements(rows: Tables) -> dict[str, str]:
 
     Raises `UsageError` for a line about a run that isn't there: a slip would leave what was taken back in a ranking.
     """
-    ids = {row["run"]: row["run_id"] for row in rows["runs"]}
-    found = {ids.get(row["old"], row["old"]): ids.get(row["new"], row["new"]) for row in rows["superseded"]}
+    ids = {str(row["run"]): str(row["run_id"]) for row in rows["runs"]}
+    lines = [(str(row["old"]), str(row["new"])) for row in rows["superseded"]]
+    found = {ids.get(old, old): ids.get(new, new) for old, new in lines}
     if unknown := found.keys() - set(ids.values()):
         raise UsageError(f"results/superseded.csv names {min(unknown)}: there is no sealed run of that id or path")
     return found

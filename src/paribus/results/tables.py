@@ -9,6 +9,10 @@ from __future__ import annotations
 from paribus.results.columns import Table
 from paribus.results.columns import table as _table
 
+DATABASE = "build/paribus.duckdb"
+DATA = "build/data"
+"""Where the tables and the data files lie, below the repository's root."""
+
 SCHEMA = 1
 """Version of these tables. A change that breaks a reader's query is a new version."""
 
