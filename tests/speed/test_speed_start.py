@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from paribus.catalog import Catalog, PlannedMeasure
-from paribus.conditions import CheckFailed, EnvironmentFault
+from paribus.conditions import CheckFailed, EnvironmentFault, SystemName
 from paribus.engines import StartRecord
 from paribus.engines.deaths import EngineDied
 from paribus.machine import Load as MachineLoad
@@ -81,15 +81,16 @@ class Session:
 
     def __init__(self, endpoint, *, alive: bool = True, running: float = 4):
         self.endpoint, self._alive, self._running = endpoint, alive, running
-        model = SimpleNamespace(context=8192, kind="autoregressive", tokenizer=None)
+        model = SimpleNamespace(context=8192, kind="autoregressive")
         decoder = SimpleNamespace(acceptance="none", method="ngram")
         self.system = SimpleNamespace(
-            model=model, name="tiny", thinking_settings={}, decoder=decoder, context_of=lambda _: 8192
+            model=model, name=SystemName("tiny", "q4", "llamacpp", "plain"), thinking_settings={}, decoder=decoder, context_of=lambda _: 8192
         )
         self.accepted = frozenset({"temperature"})
         self.observed: dict[str, object] = {}
         self.record = StartRecord()
         self.hosted = False
+        self.counter = lambda text: None
         self.parts: list[str] = []
 
     def gauges(self):
@@ -103,6 +104,9 @@ class Session:
 
     def load(self):
         return MachineLoad(samples=0)
+
+    def token_counter(self):
+        return self.counter
 
     @contextmanager
     def warming_up(self):

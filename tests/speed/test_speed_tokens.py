@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from speed_making import by_word, make_outcome, make_trace, stream
 
 from paribus.conditions import UsageError
+from paribus.speed.derive import row_of
 from paribus.speed.metrics.tokens import check_usage
 from paribus.speed.summarise import Around, summarise
 from paribus.speed.tokenizer import load_tokenizer
-from scripted import DONE, content, finish, usage, words
+from scripted import DONE, content, finish, reasoning, usage, words
 
 
 def answer(n: int, said: int | None, **options):
@@ -22,6 +23,10 @@ def answer(n: int, said: int | None, **options):
 
 def flags_of(*traces) -> dict[str, str]:
     return {f.id: f.severity for f in summarise(list(traces), Around(1))[1].flags}
+
+
+def texts_of(*traces) -> dict[str, str]:
+    return {f.id: f.text for f in summarise(list(traces), Around(1))[1].flags}
 
 
 def test_usage_counts_not_pieces():
@@ -70,6 +75,62 @@ def test_the_tolerance_is_eight_tokens_or_two_percent(text, more):
     count = type(trace.count)(**trace.count.__dict__ | {"usage": text + more, "text": text})
     found = check_usage([(count, text, False)])
     assert found.mismatch == (abs(more) > max(8, 0.02 * text))
+
+
+def test_usage_that_counts_past_the_text_is_caught_by_the_tokenizer_however_plausible_it_looks():
+    for said, total in ((120, 40), (30, 30)):
+        n = 40 if said == 120 else 100
+        assert flags_of(answer(n, said, tokenizer=by_word))["usage_mismatch"] == "invalid"
+        assert answer(n, said, tokenizer=by_word).count.total == total
+        assert flags_of(answer(n, said)) == {"usage_unverified": "warning"}, "nobody could say: that is said"
+    assert "usage_unverified" not in flags_of(answer(40, 41, tokenizer=by_word))
+
+
+def test_a_tokenizer_that_only_counts_checks_usage_too():
+    counted = answer(40, 120, tokenizer=lambda text: len(by_word(text)))
+    assert (counted.count.text, counted.count.total, counted.count.after_method) == (40, 40, "characters")
+    assert flags_of(counted)["usage_mismatch"] == "invalid"
+    silent = answer(40, 40, tokenizer=lambda _: None)
+    assert (silent.count.text, flags_of(silent)) == (None, {"usage_unverified": "warning"})
+
+
+def test_usage_is_missing_only_where_none_was_sent():
+    assert "usage_missing" not in flags_of(answer(40, 256, tokenizer=by_word)), "what it said was wrong, not missing"
+    assert "usage_missing" not in flags_of(answer(400, 0))
+    assert "by the model's own tokenizer" in texts_of(answer(40, None, tokenizer=by_word))["usage_missing"]
+
+
+def test_tags_around_reasoning_are_no_mismatch():
+    def thought(said: int):
+        pieces = [(10.0 + i, reasoning(w) if i < 30 else content(w)) for i, w in enumerate(words(60))]
+        return make_trace(make_outcome(*pieces, (500, finish() + usage(said) + DONE)), tokenizer=by_word)
+
+    assert "usage_mismatch" not in flags_of(*(thought(63) for _ in range(50)))
+    assert "usage_mismatch" in flags_of(*(thought(65) for _ in range(50)))
+
+
+def per_piece(said: list[int], total: int, **options):
+    """An answer of a token a piece, every 10 ms, each piece with the server's own count so far; then the whole one."""
+    pieces = [(10.0 + 10 * i, content(w, tokens=n)) for i, (w, n) in enumerate(zip(words(len(said)), said, strict=True))]
+    return make_trace(make_outcome(*pieces, (5000, finish() + usage(total) + DONE)), **options)
+
+
+def test_counts_on_pieces_that_are_no_running_count_place_no_tokens():
+    padded = per_piece([*range(1, 41), 256], 256, tokenizer=by_word)
+    assert (padded.count.total, padded.native[0], padded.native[-1]) == (41, 1, 41)
+    assert row_of(padded).decode_tokens == 40
+    noughts = per_piece([0] * 100, 100)
+    assert noughts.count.after_method == "characters"
+    assert row_of(noughts).decode_tokens == pytest.approx(99, abs=1.5), "the first piece brought something"
+    assert per_piece([*range(50, 100)], 50).count.after_method == "characters", "of another beginning"
+    assert per_piece([1] * 100, 100).count.after_method == "characters", "one for each piece is no running count"
+    honest = per_piece([*range(1, 101)], 101)
+    assert (honest.count.after_method, list(honest.native[-2:])) == ("usage", [99, 101])
+
+
+def test_a_running_count_never_falls():
+    falling = per_piece([1, 2, 5, 3, 5, 6], 6)
+    assert (falling.count.after_method, list(falling.native)) == ("usage", [1, 2, 5, 5, 5, 6])
 
 
 def test_a_tool_call_brings_tokens_that_no_piece_shows():

@@ -84,6 +84,13 @@ FLAGS = _table(
         "usage_missing", "note", "the engine sent no usage", "No usage from the engine; tokens counted by {detail}."
     ),
     FlagKind(
+        "usage_unverified",
+        "warning",
+        "no tokenizer of the model was at hand to hold usage against the text; only three times the standard tokens or "
+        "a third would be seen",
+        "The engine's token count is taken at its word: {detail}.",
+    ),
+    FlagKind(
         "hidden_tokens",
         "warning",
         "a hosted API bills more tokens than it delivers",

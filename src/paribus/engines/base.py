@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from paribus.catalog import Scalar, System
 from paribus.conditions import UsageError
 from paribus.engines.counters import named
-from paribus.engines.scoring import Scoring
+from paribus.engines.scoring import Call, Scoring
 from paribus.machine.ports import LOCALHOST
 
 How = Literal["env", "image", "binary", "endpoint"]
@@ -162,6 +162,9 @@ class Engine(Protocol):
     def scoring(self) -> Scoring | None:
         """How given tokens are scored, for the lossless gate; None where the engine can't."""
 
+    def token_count(self, model: str, text: str) -> Call[int] | None:
+        """How the running server is asked for the tokens of a text, without special ones; None where it can't be."""
+
 
 def refuse_unknown(who: str, given: Iterable[str], known: Iterable[str], what: str) -> None:
     """Raise `UsageError` for names that aren't known: `<who> knows no <what> <names>; known: ...`."""
@@ -220,4 +223,8 @@ class Adapter:
 
     def scoring(self) -> Scoring | None:
         """None: the engine scores no given text."""
+        return None
+
+    def token_count(self, model: str, text: str) -> Call[int] | None:  # noqa: ARG002 (the protocol's signature)
+        """None: the server lends its tokenizer to nobody."""
         return None

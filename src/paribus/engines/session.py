@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from paribus.conditions import EnvironmentFault
 from paribus.engines.base import Engine, StartRecord
 from paribus.engines.counters import grown
 from paribus.engines.deaths import death, how
-from paribus.engines.local import NoAnswer, ask
+from paribus.engines.local import NoAnswer, ask, ask_json
 from paribus.machine import Load, ProcessTree, Telemetry
 from paribus.machine.load import load_of
 from paribus.machine.processes import peak_memory_gb
@@ -62,6 +62,23 @@ class Session:
     def sampling_left_out(self) -> list[str]:
         """The card's sampling fields that this engine doesn't accept."""
         return sorted(set(self.system.sampling.fields()) - self.accepted)
+
+    def token_counter(self) -> Callable[[str], int | None]:
+        """Counts tokens of texts by the server's own tokenizer; None for all after the first that it doesn't answer."""
+        silent = False
+
+        def count(text: str) -> int | None:
+            nonlocal silent
+            call = None if silent else self.engine.token_count(self.endpoint.model, text)
+            if call is None:
+                return None
+            try:
+                return call.read(ask_json(f"{self.base}{call.path}", call.body, timeout_s=60, key=self.endpoint.api_key))
+            except (NoAnswer, LookupError, TypeError, ValueError):
+                silent = True
+                return None
+
+        return count
 
     def read_metrics(self, text: str) -> tuple[dict[str, float], dict[str, float]]:
         """Counters and gauges, under our names, out of a metrics page fetched by the caller."""

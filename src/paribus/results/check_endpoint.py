@@ -13,7 +13,7 @@ from paribus.results.data import lite_rows
 from paribus.results.findings import Report
 from paribus.results.identities import row_faults, summary_faults
 from paribus.results.reading import read_json_file, read_model
-from paribus.results.recompute import NOT_IN_THE_REQUESTS, raw_traces, same_flags
+from paribus.results.recompute import NOT_IN_THE_REQUESTS, counted_then, raw_traces, same_flags
 from paribus.speed.adhoc import is_local
 from paribus.speed.flags import Facts
 from paribus.speed.metrics.throughput import Window
@@ -42,7 +42,7 @@ def check_endpoint(folder: Path, catalog: Catalog, report: Report) -> None:
         if not prompts.known:
             text = "your own prompts are not here: verified answers are taken as they are"
             report.say("requests", where, "not checked", text)
-        again, made = summarise(raw_traces(folder, prompts.table), _around(conditions, summary))
+        again, made = summarise(raw_traces(folder, prompts.table, counted_then(rows)), _around(conditions, summary))
         stored, fresh = ([_row(row, prompts.known) for row in table] for table in (rows, again))
         report.same("requests", where, stored, fresh)
         one, two = (_without_checks(numbers_of(each), prompts.known) for each in (summary, made))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from paribus.results.reading import open_parquet, shown
 from paribus.speed.flags import Facts
 from paribus.speed.metrics.throughput import Window
 from paribus.speed.metrics.tokens import Tokenizer
+from paribus.speed.rows import Row
 from paribus.speed.run import of_the_server
 from paribus.speed.summarise import Around
 from paribus.speed.summary import SpeedSummary
@@ -35,13 +36,25 @@ NOT_IN_THE_REQUESTS = frozenset(
 """Flags whose facts lie outside the requests: taken as they are here; telemetry and window have checks of their own."""
 
 
-def raw_traces(folder: Path, prompts: Mapping[str, Prompt], tokenizer: Tokenizer | None = None) -> list[Trace]:
-    """The traces in a start's `requests.parquet`, written by anybody."""
+def raw_traces(
+    folder: Path, prompts: Mapping[str, Prompt], tokenizer: Callable[[int], Tokenizer | None] = lambda _: None
+) -> list[Trace]:
+    """The traces in a start's `requests.parquet`, written by anybody. `tokenizer`: the one for request number n."""
     path = open_parquet(folder, "requests.parquet")
     try:
-        return [trace(outcome, prompts, tokenizer) for outcome in read_outcomes(path)]
+        return [trace(outcome, prompts, tokenizer(outcome.index)) for outcome in read_outcomes(path)]
     except (UsageError, ValueError, KeyError, TypeError, OverflowError, pa.ArrowException) as error:
         raise CheckFailed(f"{shown(path)} can't be read: {' '.join(str(error).split())[:200]}") from error
+
+
+def counted_then(rows: Sequence[Row], here: Tokenizer | None = None) -> Callable[[int], Tokenizer | None]:
+    """By request, what counts its text: the model's own tokenizer, else what it counted when this was measured.
+
+    Nothing, where it counted nothing then.
+    """
+    counted = {row.index: row.text_tokens for row in rows}
+    own = here if any(each is not None for each in counted.values()) else None
+    return lambda index: own or (lambda _: counted.get(index))
 
 
 def around_from(manifest: Manifest, summary: SpeedSummary, scenario: Scenario, scale: Scale, *, cpu: bool) -> Around:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from paribus.conditions import Flag, flag
@@ -40,6 +40,8 @@ class Facts:
     """The engine's own count of generated tokens over the counted requests."""
     digests: Sequence[tuple[str, str]] = ()
     """(prompt id, hash of the visible answer) of each answered request."""
+    without_usage: Collection[str] = ()
+    """How the tokens of answers without usage were counted: methods of `TokenCount`."""
     without_done: int = 0
     revised: int = 0
     warm_up: str = ""
@@ -110,11 +112,18 @@ def capped(facts: Facts) -> Flag | None:
 
 def usage_missing(facts: Facts) -> Flag | None:
     """An answered request without usage."""
-    methods = {row.tokens_method for row in facts.rows if row.ok} - {"usage"}
-    if not methods:
+    if not facts.without_usage:
         return None
     words = {"tokenizer": "the model's own tokenizer", "standard": "standard tokens (o200k_base)"}
-    return flag("usage_missing", " and ".join(words.get(m, m) for m in sorted(methods)))
+    return flag("usage_missing", " and ".join(words.get(m, m) for m in sorted(facts.without_usage)))
+
+
+def usage_unverified(facts: Facts) -> Flag | None:
+    """Usage that no tokenizer of the model could be held against."""
+    check = facts.usage
+    if check is None or check.mismatch or check.by == "tokenizer":
+        return None
+    return flag("usage_unverified", "no tokenizer of the model was at hand to hold it against the text")
 
 
 def usage_mismatch(facts: Facts) -> Flag | None:
@@ -327,12 +336,14 @@ def energy_disagrees(facts: Facts) -> Flag | None:
     return flag("energy_disagrees", facts.energy_disagrees) if facts.energy_disagrees else None
 
 
-ROW_RULES: tuple[Rule, ...] = (failures, degenerate, capped, usage_missing, cached, late)
+ROW_RULES: tuple[Rule, ...] = (failures, degenerate, capped, cached, late)
 """Rules on rows alone: judged again over all starts of a run."""
 
 START_RULES: tuple[Rule, ...] = (
     not_started,
     died,
+    usage_missing,
+    usage_unverified,
     usage_mismatch,
     counters_disagree,
     cached_answers,
@@ -360,7 +371,7 @@ START_RULES: tuple[Rule, ...] = (
 )
 """Rules on what else was seen: a run carries what any of its starts carries."""
 
-ROW_FLAGS = frozenset({"failures", "degenerate", "capped", "usage_missing", "cached", "late"})
+ROW_FLAGS = frozenset({"failures", "degenerate", "capped", "cached", "late"})
 
 
 def judge(facts: Facts, rules: Sequence[Rule] = ROW_RULES + START_RULES) -> list[Flag]:

@@ -78,6 +78,8 @@ class Row:
     wait_8_s: float | None
     wait_30_s: float | None
     stall_max_ns: int | None
+    text_tokens: int | None = None
+    """What was delivered, counted by the model's own tokenizer; null where none was at hand."""
 
     def time_to(self, k: int) -> int | None:
         """Nanoseconds until the k-th standard token had arrived; None where the answer is shorter or failed."""
@@ -126,10 +128,12 @@ def read_rows(path: Path) -> list[Row]:
     except (OSError, pa.ArrowException) as error:
         raise UsageError(f"can't read the requests in {path}: {error}") from error
     wanted = schema()
-    missing = sorted(set(wanted.names) - set(table.column_names))
+    optional = {field.name for field in dataclasses.fields(Row) if field.default is not dataclasses.MISSING}
+    missing = sorted(set(wanted.names) - set(table.column_names) - optional)
     if missing:
         raise UsageError(f"{path} lacks the columns {', '.join(missing)}: it was not written by this version")
     try:
-        return [Row(**row) for row in table.select(wanted.names).cast(wanted).to_pylist()]
+        held = pa.schema([field for field in wanted if field.name in table.column_names])
+        return [Row(**row) for row in table.select(held.names).cast(held).to_pylist()]
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise UsageError(f"{path} holds values that don't fit its columns: {error}") from error

@@ -14,6 +14,7 @@ from paribus.engines import Session, StartRecord
 from paribus.engines.deaths import EngineDied
 from paribus.engines.fingerprint import faults
 from paribus.engines.fingerprinting import verify_sampler
+from paribus.engines.weights import weights_path
 from paribus.machine import Energy, scrub_value
 from paribus.machine import Load as MachineLoad
 from paribus.machine.proof import power_limited
@@ -66,7 +67,8 @@ def measure_speed_start(session: Session, planned: PlannedMeasure, catalog: Cata
             raise
         around = around_of(session, planned, scenario=scenario, scale=scale, catalog=catalog, measured=measured)
         around = with_machine(around, session.load())
-        rows, summary = finish(folder, spool, load.prompts, around, tokenizer_of(session.system, catalog))
+        tokenizer = tokenizer_of(session.system, catalog) or session.token_counter()
+        rows, summary = finish(folder, spool, load.prompts, around, tokenizer)
     record = session.record
     record.observed |= observed(rows, summary, load) | drafted(session.system.decoder.method, record.counters)
     return record
@@ -141,10 +143,11 @@ def _words(prompt: PromptLine) -> str:
 
 
 def tokenizer_of(system: System, catalog: Catalog) -> Tokenizer | None:
-    """The model's own tokenizer, if its file names one that is there."""
-    name = system.model.tokenizer
-    path = catalog.root / name if name else None
-    return load_tokenizer(path) if path is not None and path.exists() else None
+    """The model's own tokenizer: the `tokenizer.json` in the folder of its fetched weights; None without a whole one."""
+    try:
+        return load_tokenizer(weights_path(catalog.root, system.name.model, system.name.precision) / "tokenizer.json")
+    except (EnvironmentFault, UsageError):
+        return None
 
 
 def around_of(

@@ -21,7 +21,7 @@ from paribus.speed.metrics.reader_wait import reader_wait
 from paribus.speed.metrics.stall import gaps_ms, stall_of
 from paribus.speed.metrics.throughput import Gathered, Window, steps
 from paribus.speed.metrics.time_to_k import time_to_k
-from paribus.speed.metrics.tokens import TokenCount, check_usage, reasoning, size, standard, tokens
+from paribus.speed.metrics.tokens import MARKUP, TokenCount, check_usage, reasoning, size, standard, tokens
 from paribus.speed.metrics.ttfa import ttfa
 from paribus.speed.metrics.ttft import ttft
 from paribus.speed.pooling import mean, pooled_acceptance, pooled_engine, pooled_stall, total
@@ -74,10 +74,11 @@ class _Seen:
         self.rows: list[Row] = []
         self.speeds = {name: Gathered(window) for name in ("standard", "native", "size")}
         self.gaps: list[npt.NDArray[np.float64]] = []
-        self.counts: list[tuple[TokenCount, int, bool]] = []
+        self.counts: list[tuple[TokenCount, int, int]] = []
         self.digests: list[tuple[str, str]] = []
         self.after_methods: set[str] = set()
         self.ends_ns: list[int] = []
+        self.without_usage: set[str] = set()
         self.without_done = self.revised = 0
 
     def add(self, trace: Trace) -> None:
@@ -91,7 +92,10 @@ class _Seen:
         if trace.counted and trace.ok:
             self.gaps.append(gaps_ms(trace.at_ns))
             ended = trace.finish_reason in ("stop", "tool_calls")
-            self.counts.append((replace(trace.count, after=()), int(trace.standard[-1]), ended))
+            unseen = ended + MARKUP * (trace.count.reasoning > 0)
+            self.counts.append((replace(trace.count, after=()), int(trace.standard[-1]), unseen))
+            if trace.count.usage is None:
+                self.without_usage.add(trace.count.method)
             self.digests.append((trace.prompt.id, trace.digest))
             self.after_methods.add(trace.count.after_method)
             self.without_done += not trace.done
@@ -172,6 +176,7 @@ def _facts(seen: _Seen, rows: Sequence[Row], gaps: Stall, around: Around) -> Fac
         counted_tokens=around.counters.get("generated_tokens") if everything else None,
         drafted=_drafted(around.counters),
         digests=seen.digests,
+        without_usage=frozenset(seen.without_usage),
         without_done=seen.without_done,
         revised=seen.revised,
     )

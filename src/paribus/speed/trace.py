@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
@@ -44,7 +44,6 @@ class Trace:
 
     `native`: tokens of the model after piece i (`tokens_at`); `standard`: standard tokens; `size`: UTF-8 bytes.
     `visible`: index of the first piece of the visible answer. `error`: None for a whole answer.
-    `text_tokens`: tokens of the text by the model's own tokenizer, where it is at hand.
     """
 
     index: int
@@ -104,7 +103,6 @@ def trace(outcome: Outcome, prompts: Mapping[str, Prompt], tokenizer: Tokenizer 
     answer = read_answer(outcome)
     prompt = prompts.get(outcome.prompt_id, Prompt(outcome.prompt_id))
     count = count_tokens(answer, tokenizer)
-    lengths = np.array(list(accumulate(utf8_bytes(piece.delivered) for piece in answer.pieces)), dtype=np.int64)
     visible = next((i for i, piece in enumerate(answer.pieces) if piece.text or piece.tool), None)
     usage = answer.usage
     phase: Literal["warm-up", "soak", "measured"] = (
@@ -127,7 +125,7 @@ def trace(outcome: Outcome, prompts: Mapping[str, Prompt], tokenizer: Tokenizer 
         at_ns=np.array([piece.t_ns for piece in answer.pieces], dtype=np.int64),
         native=np.array(count.after, dtype=float),
         standard=np.array(standard_tokens_after(answer), dtype=np.int64),
-        size=lengths,
+        size=np.array(_sizes(answer), dtype=np.int64),
         visible=visible,
         count=count,
         prompt_tokens=usage.prompt_tokens if usage else None,
@@ -136,6 +134,13 @@ def trace(outcome: Outcome, prompts: Mapping[str, Prompt], tokenizer: Tokenizer 
         check_passed=_checked(prompt, answer),
         digest=_digest(answer.text),
     )
+
+
+def _sizes(answer: Answer) -> Sequence[int]:
+    """UTF-8 bytes delivered with each piece and those before it."""
+    if answer.delivered.isascii():
+        return answer.lengths
+    return list(accumulate(utf8_bytes(piece.delivered) for piece in answer.pieces))
 
 
 def _digest(text: str) -> str:

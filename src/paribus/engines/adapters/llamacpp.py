@@ -18,6 +18,7 @@ from paribus.conditions import UsageError
 from paribus.engines.base import Adapter, How, Launch, Running, refuse_unknown
 from paribus.engines.counters import LLAMACPP
 from paribus.engines.local import NoAnswer, ask_json
+from paribus.engines.scoring import Call, token_ids
 from paribus.machine.cpu import usable_cores
 
 _LAUNCH: dict[str, Scalar] = {
@@ -98,6 +99,10 @@ class LlamaCpp(Adapter):
             "weights_format": str(props.get("model_ftype", "not stated")),
             "rendered_prompt": _rendered(running.base, running.launch.system),
         }
+
+    def token_count(self, model: str, text: str) -> Call[int]:  # noqa: ARG002 (the protocol's signature)
+        """`/tokenize`, which adds no special tokens unless it is told to."""
+        return Call("/tokenize", {"content": text, "add_special": False}, lambda reply: len(token_ids(reply["tokens"])))
 
 
 def _wanted(launch: Launch) -> dict[str, Any]:

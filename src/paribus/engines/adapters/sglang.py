@@ -242,6 +242,11 @@ class SGLang(Adapter):
         """By the log-probabilities of its own `/generate`."""
         return SGLangScoring()
 
+    def token_count(self, model: str, text: str) -> Call[int]:
+        """`/tokenize` of a plain text (`srt/entrypoints/openai/protocol.py`, `TokenizeRequest`)."""
+        body = {"model": model, "prompt": text, "add_special_tokens": False}
+        return Call("/tokenize", body, lambda reply: len(token_ids(reply["tokens"])))
+
 
 def _flag(name: str, value: Scalar) -> list[str]:
     flag = "--" + name.replace("_", "-")

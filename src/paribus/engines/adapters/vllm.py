@@ -13,6 +13,7 @@ from paribus.conditions import UsageError
 from paribus.engines.base import Adapter, Compilation, How, Launch, Running
 from paribus.engines.counters import VLLM, vllm_denoising, vllm_positions
 from paribus.engines.local import NoAnswer, ask_json
+from paribus.engines.scoring import Call, token_ids
 from paribus.engines.vllm import log
 from paribus.engines.vllm.arguments import admitted, arguments
 from paribus.engines.vllm.denoising import (
@@ -117,6 +118,11 @@ class Vllm(Adapter):
     def scoring(self) -> VllmScoring:
         """By `prompt_logprobs`."""
         return VllmScoring()
+
+    def token_count(self, model: str, text: str) -> Call[int]:
+        """`/tokenize` of a plain text (`entrypoints/serve/tokenize/protocol.py`)."""
+        body = {"model": model, "prompt": text, "add_special_tokens": False}
+        return Call("/tokenize", body, lambda reply: len(token_ids(reply["tokens"])))
 
 
 def _denoising(running: Running, given: dict[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ ANSWER_FLAGS = (
     "cached_answers",
     "usage_mismatch",
     "usage_missing",
+    "usage_unverified",
     "hidden_tokens",
     "no_done",
     "revised",

@@ -13,13 +13,16 @@ from paribus.speed.summary import Count
 from paribus.wire import Answer
 from paribus.wire.tokens import standard_tokens
 
-Tokenizer = Callable[[str], Sequence[int]]
-"""The model's own tokenizer: for each token of a text, the character offset after it."""
+Tokenizer = Callable[[str], Sequence[int] | int | None]
+"""The model's own tokenizer: for each token of a text, the character offset after it; or only how many tokens there are
+(a server's own count); None where it couldn't say."""
 Method = Literal["usage", "tokenizer", "standard"]
 
 FEW = 8
 SHARE = 0.02
 """Usage and text may differ by max(8 tokens, 2%) on sums."""
+MARKUP = 2
+"""Tags that a server strips from reasoning, counted and never shown."""
 IMPLAUSIBLE = 3
 """Without the model's tokenizer: no tokenizer cuts a text into three times (or a third of) the standard tokens."""
 
@@ -46,14 +49,15 @@ def count_tokens(answer: Answer, tokenizer: Tokenizer | None) -> TokenCount:
 
     `total`: `usage.completion_tokens`; the model's tokenizer over the text where there is no usage or where usage
     counts more than was delivered; else standard tokens (said so).
-    `after` (`tokens_at`): cumulative usage where each piece carries it; else the tokenizer over the text so far,
-    scaled to end at `total`; else characters in proportion.
+    `after` (`tokens_at`): cumulative usage where each piece carries it, positive and ending at `total` (give or take
+    one); else the tokenizer over the text so far, scaled to end at `total`; else characters in proportion.
     """
     delivered = answer.delivered
-    lengths = list(accumulate(len(piece.delivered) for piece in answer.pieces))
-    ends = tokenizer(delivered) if tokenizer is not None else None
+    lengths = answer.lengths
+    told = tokenizer(delivered) if tokenizer is not None else None
+    ends = None if isinstance(told, int) else told
     usage = answer.usage.completion_tokens if answer.usage else None
-    text = len(ends) if ends is not None else None
+    text = told if isinstance(told, int) else None if told is None else len(told)
     total, method = _total(usage, text, delivered, comparable=not answer.tool_calls)
     after, after_method = _after(answer, lengths, ends, total)
     return TokenCount(
@@ -81,13 +85,14 @@ def _total(usage: int | None, text: int | None, delivered: str, *, comparable: b
 
 
 def _after(
-    answer: Answer, lengths: list[int], ends: Sequence[int] | None, total: float
+    answer: Answer, lengths: Sequence[int], ends: Sequence[int] | None, total: float
 ) -> tuple[tuple[float, ...], Literal["usage", "tokenizer", "characters"]]:
     pieces = answer.pieces
-    if pieces and all(piece.tokens is not None for piece in pieces):
-        running = list(accumulate((float(piece.tokens or 0) for piece in pieces), max))
+    said = list(accumulate((float(piece.tokens or 0) for piece in pieces), max))
+    # Only a count that begins with the first piece and ends at the whole tells how many came with each.
+    if said and all(piece.tokens for piece in pieces) and abs(said[-1] - total) <= 1:
         # The last piece holds all: what usage adds behind it (an end of sequence) was delivered with it.
-        return (*running[:-1], max(running[-1], total)), "usage"
+        return (*(min(each, total) for each in said[:-1]), total), "usage"
     if ends:
         reached = _reached(ends, lengths)
         return tuple(total * n / len(ends) for n in reached), "tokenizer"
@@ -95,7 +100,7 @@ def _after(
     return tuple(total * n / max(whole, 1) for n in lengths), "characters"
 
 
-def _reached(ends: Sequence[int], lengths: list[int]) -> list[int]:
+def _reached(ends: Sequence[int], lengths: Sequence[int]) -> list[int]:
     reached, done = [], 0
     for length in lengths:
         while done < len(ends) and ends[done] <= length:
@@ -124,18 +129,18 @@ class UsageCheck:
     more_usage: bool
 
 
-def check_usage(counts: Sequence[tuple[TokenCount, int, bool]]) -> UsageCheck | None:
+def check_usage(counts: Sequence[tuple[TokenCount, int, int]]) -> UsageCheck | None:
     """Compare sums of usage and text, with a tolerance of max(8, 2%). None where nothing can be compared.
 
-    Takes (count, standard tokens, ended by itself) of each whole answer. An answer that ended by itself may count
-    one token more than its text: the end of sequence. With the model's own tokenizer the comparison is exact; without
-    it only the implausible is caught: three times the standard tokens, or a third.
+    Takes (count, standard tokens, unseen) of each whole answer. `unseen`: tokens that usage may count and no piece
+    shows: an end of sequence, tags around reasoning. With the model's own tokenizer the comparison is exact; without it
+    only the implausible is caught: three times the standard tokens, or a third.
     """
-    usable = [(c, standard, ended) for c, standard, ended in counts if c.usage is not None and c.comparable]
+    usable = [(c, standard, unseen) for c, standard, unseen in counts if c.usage is not None and c.comparable]
     if not usable:
         return None
     usage = float(sum(c.usage or 0 for c, _, _ in usable))
-    ends = sum(ended for _, _, ended in usable)
+    ends = sum(unseen for _, _, unseen in usable)
     if all(c.text is not None for c, _, _ in usable):
         text = float(sum(c.text or 0 for c, _, _ in usable))
         slack = max(FEW, SHARE * text)
