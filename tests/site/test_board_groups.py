@@ -34,3 +34,9 @@ def test_runs_on_one_card_stand_together():
 def test_another_variant_limit_number_or_clock_stands_apart(other):
     groups = comparable([run("a"), run("b", **other), run("c")])
     assert sorted(sorted(r.id for r in group) for group in groups) == [["a", "c"], ["b"]]
+
+
+def test_research_models_stand_in_no_ranking_with_the_others():
+    research = run("b")
+    research.summary.declared["track"] = "research"
+    assert sorted([r.id for r in group] for group in comparable([run("a"), research, run("c")])) == [["a", "c"], ["b"]]

@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from paribus.catalog.models import SlugName, Spec
+from paribus.catalog.specs import UNPINNED, SlugName, Spec
 
-UNPINNED = "unpinned"
 FETCHED = Path("build") / "prompts"
 """Folder, below the repository, of prompts that were fetched. Git ignores it: none of their text is stored with us."""
 

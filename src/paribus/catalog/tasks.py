@@ -6,8 +6,8 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from paribus.catalog.models import Scalar, Sha256, SlugName, Spec
-from paribus.catalog.sources import UNPINNED, Commit, Repository
+from paribus.catalog.sources import Commit, Repository
+from paribus.catalog.specs import UNPINNED, Scalar, Sha256, SlugName, Spec
 
 Length = Literal["short", "long"]
 Kind = Literal["chat", "code", "maths", "json", "long-input", "infill", "tools"]

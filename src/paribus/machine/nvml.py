@@ -71,7 +71,7 @@ class Nvml:
             return None
 
     def facts(self) -> dict[str, Any]:
-        """Observed conditions of the cards; those of the first card where they agree, joined where they don't."""
+        """Observed conditions of the cards: their names and number, and all else of the first one."""
         cards = [self._card(handle, part) for handle, part in self._cards]
         names = sorted({card.get("card", "unknown") for card in cards})
         first = cards[0] if cards else {}

@@ -14,16 +14,15 @@ from types import TracebackType
 from typing import IO, Self
 
 from paribus.machine import guard
+from paribus.machine.scrub import SECRET_NAME
 
 GRACE_S = 2.0
 """Seconds between SIGTERM and SIGKILL: short enough that a job that must stop is gone within 5 s."""
 
-_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
-
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without anything that looks like a secret, and `extra` on top."""
-    kept = {name: value for name, value in os.environ.items() if not any(word in name.upper() for word in _SECRET)}
+    kept = {name: value for name, value in os.environ.items() if not SECRET_NAME.search(name)}
     return kept | dict(extra or {})
 
 

@@ -17,7 +17,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+"""Names of variables whose values are told to nobody."""
+
 # Names that tell nothing and are also words or parts of programs: replaced inside paths only.
 _COMMON = frozenset(
     {"root", "user", "admin", "ubuntu", "debian", "runner", "worker", "nobody", "guest", "test", "dev", "docker",
@@ -70,7 +72,7 @@ class Owner:
         folders = [(str(Path.home()), "<home>")]
         if env.get("HOME"):
             folders.append((env["HOME"].rstrip("/"), "<home>"))
-        secrets = {value for name, value in env.items() if _SECRET_NAME.search(name) and len(value) >= 8}
+        secrets = {value for name, value in env.items() if SECRET_NAME.search(name) and len(value) >= 8}
         return cls(_longest(hosts), _longest(users), tuple(f for f in folders if len(f[0]) > 1), _longest(secrets))
 
 

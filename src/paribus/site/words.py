@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass
 
 from paribus.results import rounding
+from paribus.results import words as told
 
 NOT_MEASURED = "not measured"
-NO_DIFFERENCE = "no clear difference"
 NO_INTERVAL = "one start, no interval"
 
-decimals_for, fixed = rounding.decimals_for, rounding.fixed
+NO_DIFFERENCE, decimals_for, fixed = told.NO_DIFFERENCE, rounding.decimals_for, rounding.fixed
 
 _UNITS = {"": "", "x": "times", "share": "%", "tok/s": "tokens/s", "points": "points", "tokens": "tokens"}
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

@@ -26,7 +26,7 @@ from paribus.site.pages.names import (
 )
 from paribus.site.pages.table import COLUMNS, ONE_START, Cell, Column, board_table
 
-SAME = ("edition", "protocol", "scale", "cap", "prompts", "prompts_hash", "sampling_profile", "window")
+SAME = ("edition", "protocol", "track", "scale", "cap", "prompts", "prompts_hash", "sampling_profile", "window")
 """Declared conditions that all rows of one ranking share."""
 SAME_CARD = ("card", "card_variant", "card_count", "power_limit_w", "clock_state")
 """Observed ones: a profile's card has variants, and its limits can be set; none of them meet in one ranking."""
@@ -46,7 +46,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class BoardPart:
-    """Runs that may meet in one ranking: same edition, scale, prompts, caps; published or of the demo."""
+    """Runs that may meet in one ranking: same edition, track, scale, prompts, caps; published or of the demo."""
 
     title: str
     demo: bool
