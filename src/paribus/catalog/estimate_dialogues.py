@@ -2,7 +2,9 @@
 
 Rough, and said to be: nobody's published means were found for this build of the benchmark. What is counted from the
 benchmark's own package: its tasks expect 3.0 (airline), 4.9 (retail) and 4.5 (telecom) tool calls on average. Looking
-things up first, questions, confirmations and goodbyes come on top: how many is a guess, and so are the lengths.
+things up first, questions, confirmations and goodbyes come on top: how many is a guess, and so are the lengths. One
+project reports half an hour for 40 telecom tasks with a thinking model on an H100, several at once, and 33 hours for
+three times as many one at a time (github.com/open-jarvis/OpenJarvis, pull request 207): real runs may take longer.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from paribus.catalog.tasks import QualityTask
 
 ANSWERS = 15
 """Answers of the system in a dialogue (a guess, about three times the tool calls that the tasks expect)."""
-TOKENS = {True: 600, False: 120}
+TOKENS = {True: 1_000, False: 120}
 """Tokens of one of them, thinking or not (a guess)."""
 NEW_PROMPT_TOKENS = 250
 """Tokens of a prompt that the prefix cache doesn't hold: the last answer and what came back (a guess)."""
