@@ -1,8 +1,9 @@
 """The load generator's client: sends requests, returns what happened. Faults of the server are results, not exceptions.
 
 A raw asyncio protocol with httptools' parser, chosen by measurement (see `benchmarks/client_cost.py`). No limit on
-connections, no read-ahead, no limit on a line's length. A request that a server has seen is never sent again; only one
-that met a kept connection as the server closed it goes out once more on a new connection, and `connect_ns` shows it.
+connections, no read-ahead, no limit on a line's length. A request is sent once: what meets a server that closes its
+connection has failed. Only a kept connection whose end had come before the first byte was written is replaced by a new
+one, and `connect_ns` shows it.
 """
 
 from __future__ import annotations
@@ -83,8 +84,7 @@ class Client:
         connection, connect_ns = self._reusable(), 0
         if connection is not None:
             await self._run(connection, request, self._idle_timeout_s, self._total_timeout_s)
-        if connection is None or connection.was_stale:
-            # Also when the server had closed a kept connection just before: it never saw the request.
+        if connection is None or connection.unsent:
             began = time.monotonic_ns()
             connection = await self._connect()
             connect_ns = time.monotonic_ns() - began
@@ -151,7 +151,7 @@ class Client:
         """The connection used last, if it is still young enough."""
         while self._idle:
             connection = self._idle.pop()
-            if connection.usable and time.monotonic_ns() < connection.use_before_ns:
+            if connection.usable and time.monotonic_ns() < connection.use_before_ns and not connection.has_ended():
                 return connection
             connection.close()
         return None

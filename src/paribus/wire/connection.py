@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import select
 import time
 import zlib
 from array import array
@@ -27,8 +28,8 @@ _FRESH_NS = 30_000_000_000
 _IDLE_NS = 4_000_000_000
 """The same after an exchange: servers drop idle connections (many after 5 s), and a request that meets that moment
 would fail for no fault of the engine's."""
-_STALE_NS = 250_000_000
-"""A kept connection that is gone within this, without a byte, was closed before the request came."""
+_END_HAS_COME = getattr(select, "POLLRDHUP", 0)
+"""The other side has sent its last (Linux; elsewhere that is told as a hang-up, which `poll` always looks for)."""
 _KEPT = re.compile(r"timeout=(\d{1,6})")
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
@@ -45,7 +46,6 @@ class Connection(asyncio.Protocol):
         self.usable = False
         self.use_before_ns = 0
         """When this connection is too old for another request (monotonic clock)."""
-        self._exchanges = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -67,25 +67,22 @@ class Connection(asyncio.Protocol):
         self.headers: dict[str, str] = {}
         self.status = 0
         self.error: str | None = None
+        self.unsent = False
+        """Whether the system refused the first byte: the server saw nothing of the request."""
         self.sent_ns = 0
         self.ended_ns = 0
 
     # What the client calls.
 
-    @property
-    def was_stale(self) -> bool:
-        """Whether the last exchange met a kept connection that its server was closing: gone at once, without a byte.
-
-        Servers close kept connections when they like, so this race can't be avoided, only recognised (RFC 9112,
-        section 9.3.1 lets a client send again when it knows that the request was not acted on).
-        """
-        gone_at_once = self.ended_ns - self.sent_ns < _STALE_NS
-        return self.error == "reset" and not self._stamps and self._exchanges > 1 and gone_at_once
+    def has_ended(self) -> bool:
+        """Whether the server's end of this connection has already come, which the event loop may not have seen yet."""
+        state = select.poll()
+        state.register(self._file, _END_HAS_COME)
+        return bool(state.poll(0))
 
     def exchange(self, request: bytes, idle_timeout_s: float, total_timeout_s: float) -> asyncio.Future[None]:
         """Write a request. The future is done (never failed) when the exchange ended; then read the record."""
         self._begin()
-        self._exchanges += 1
         self._idle_ns, self._total_ns = int(idle_timeout_s * 1e9), int(total_timeout_s * 1e9)
         self._done = self._loop.create_future()
         self._timer = self._loop.call_later(min(idle_timeout_s, total_timeout_s), self._check_timeouts)
@@ -132,6 +129,7 @@ class Connection(asyncio.Protocol):
             except BlockingIOError:
                 written = 0
             except OSError:
+                self.unsent = True
                 self._end("reset", time.monotonic_ns())
                 return
         if written < len(request):
@@ -142,8 +140,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Connected."""
         self._transport = cast(asyncio.Transport, transport)
-        if not self._secure:
-            self._file: int = transport.get_extra_info("socket").fileno()
+        self._file: int = transport.get_extra_info("socket").fileno()
         self.usable = True
         self.use_before_ns = time.monotonic_ns() + _FRESH_NS
 
