@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from speed_making import make_row, steady_row
 
+from paribus.speed.metrics.time_to_k import time_to_k
 from paribus.speed.speedup import answer_split, largest_k, level, reached_by_all, speedup
 from paribus.speed.statistics import Cell, ratio_of_sums
 
@@ -59,6 +62,23 @@ def test_only_prompts_where_both_reach_k_count_and_under_half_it_is_withheld():
     withheld = speedup([long], [less], 300)
     assert withheld.value is None
     assert withheld.share == 0.25
+
+
+def test_what_under_half_of_one_sides_requests_reach_is_withheld_though_every_prompt_does_once():
+    def some(reaching: int, ms: float) -> list:
+        lengths = [100] * reaching + [50] * (10 - reaching)
+        return [steady_row(f"p{i}", "chat", length=length, ms_a_token=ms) for i in range(10) for length in lengths]
+
+    whole = some(10, 10)
+    for one, two in ((whole, some(4, 5)), (some(4, 10), some(10, 5))):
+        assert time_to_k(one)["100"] is None or time_to_k(two)["100"] is None
+        found = speedup([one], [two], 100)
+        assert (found.value, found.share, found.prompts) == (None, 0.4, 10)
+        assert largest_k([[one], [two]], (32, 100)) == 32, "nor is a race decided there"
+    assert speedup([whole], [some(5, 5)], 100).value == pytest.approx(2), "half is enough"
+    assert speedup([whole], [some(5, 5)], 100).share == 0.5
+    failed = [dataclasses.replace(row, ok=False, error="cut") if i % 2 else row for i, row in enumerate(some(8, 5))]
+    assert speedup([whole], [failed], 100).value is None, "a failed request reaches nothing"
 
 
 def test_prompts_that_only_one_side_ran_do_not_count():

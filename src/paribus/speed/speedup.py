@@ -30,14 +30,16 @@ from paribus.speed.statistics import (
 
 Starts = Sequence[Sequence[Row]]
 """The measured rows of each start of one run."""
+ENOUGH = 0.5
+"""What fewer requests or prompts than this share reach is withheld."""
 
 
 @dataclass(frozen=True)
 class Speedup:
     """How many times as fast `fast` is as `base` over the first k standard tokens.
 
-    `kinds`: ratio per kind of text (their range stands beside the value). `share`: prompts where both reach k, of
-    those that both ran; the value is None under half. `basis`: what the interval rests on; `prompts` or `kinds` when
+    `kinds`: ratio per kind of text (their range stands beside the value). `share`: the least of three: prompts where
+    both reach k, and each side's requests that do, of the prompts that both ran; the value is None under half. `basis`: what the interval rests on; `prompts` or `kinds` when
     one side has a single start, which says nothing about what differs between starts.
     """
 
@@ -97,6 +99,12 @@ def _ran(starts: Starts) -> set[str]:
     return {row.prompt_id for rows in starts for row in rows if row.counted}
 
 
+def share_reached(starts: Starts, k: int, prompts: set[str]) -> float:
+    """The share of a run's requests of these prompts that reach k; a failed one doesn't. 0 without any."""
+    asked = [row for rows in starts for row in rows if row.counted and row.prompt_id in prompts]
+    return sum(row.ok and row.time_to(k) is not None for row in asked) / len(asked) if asked else 0.0
+
+
 def speedup(base: Starts, fast: Starts, k: int) -> Speedup | None:
     """`time_to_k` of `base` / `time_to_k` of `fast`: 2.0 means that `fast` needs half the time.
 
@@ -108,8 +116,8 @@ def speedup(base: Starts, fast: Starts, k: int) -> Speedup | None:
     if not both:
         return None
     reached = set(_times(base, k).prompts) & set(_times(fast, k).prompts) & both
-    share = len(reached) / len(both)
-    if share < 0.5:
+    share = min(len(reached) / len(both), *(share_reached(side, k, both) for side in (base, fast)))
+    if share < ENOUGH:
         return Speedup(k, None, None, None, "none", {}, len(reached), share)
     a, b = _times(base, k, reached), _times(fast, k, reached)
     groups: dict[str, list[str]] = defaultdict(list)
@@ -162,10 +170,14 @@ def reached_by_all(runs: Sequence[Starts], k: int) -> set[str]:
 
 
 def largest_k(runs: Sequence[Starts], ks: Sequence[int] = KS) -> int | None:
-    """The largest k that every run reaches at half or more of the prompts that all of them ran; None without one."""
+    """The largest k that every run reaches in half or more of its requests, and all at half or more of the prompts.
+
+    Both are of the prompts that all of them ran. None without such a k.
+    """
     ran = set.intersection(*(_ran(starts) for starts in runs)) if runs else set()
     for k in sorted(ks, reverse=True):
-        if ran and len(reached_by_all(runs, k) & ran) * 2 >= len(ran):
+        together = len(reached_by_all(runs, k) & ran) / len(ran) if ran else 0.0
+        if min(together, *(share_reached(starts, k, ran) for starts in runs), 1.0) >= ENOUGH:
             return k
     return None
 
