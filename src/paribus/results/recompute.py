@@ -33,7 +33,8 @@ NOT_IN_THE_REQUESTS = frozenset(
         "possibly_seen",
     }
 )
-"""Flags whose facts lie outside the requests: taken as they are here; telemetry and window have checks of their own."""
+"""Flags whose facts lie outside the requests: taken as they are here. Telemetry and window have checks of their own;
+what the warm-up and the sampler's fingerprint showed is not kept request by request."""
 
 
 def raw_traces(
