@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from speed_making import by_word
 
 from paribus.catalog import Catalog, PlannedMeasure
 from paribus.conditions import CheckFailed, EnvironmentFault, SystemName
@@ -16,9 +17,10 @@ from paribus.engines.deaths import EngineDied
 from paribus.machine import Load as MachineLoad
 from paribus.speed.race import read_part
 from paribus.speed.rows import read_rows
-from paribus.speed.run import admitted_of, drafted, load_of, measure_speed_start, with_machine
+from paribus.speed.run import admitted_of, drafted, load_of, measure_speed_start, tokenizer_of, with_machine
 from paribus.speed.summarise import Around
 from paribus.wire import read_outcomes
+from scripted import DONE, Script, Step, content, finish, steps, usage, words
 
 KINDS = ("chat", "code", "maths")
 
@@ -84,7 +86,11 @@ class Session:
         model = SimpleNamespace(context=8192, kind="autoregressive")
         decoder = SimpleNamespace(acceptance="none", method="ngram")
         self.system = SimpleNamespace(
-            model=model, name=SystemName("tiny", "q4", "llamacpp", "plain"), thinking_settings={}, decoder=decoder, context_of=lambda _: 8192
+            model=model,
+            name=SystemName("tiny", "q4", "llamacpp", "plain"),
+            thinking_settings={},
+            decoder=decoder,
+            context_of=lambda _: 8192,
         )
         self.accepted = frozenset({"temperature"})
         self.observed: dict[str, object] = {}
@@ -229,6 +235,56 @@ def test_a_start_without_an_answer_fails_with_the_reason(scripted, catalog, tmp_
     scripted.register("broken", Script(status=500, content_type="application/json", framing="length"))
     with pytest.raises(CheckFailed, match="http_500"):
         measure(Session(scripted.endpoint("broken")), catalog, tmp_path / "start-1")
+
+
+def padded(scripted, said: int) -> str:
+    """A server whose usage says so many tokens for 40 words of one token each."""
+    pieces = steps([content(word) for word in words(40)], first_ms=5, gap_ms=0.5)
+    return scripted.register("padded", Script((*pieces, Step(30, finish() + usage(said) + DONE))))
+
+
+@pytest.mark.parametrize(("said", "mismatch"), [(41, False), (120, True), (14, True)])
+def test_usage_is_held_against_the_servers_own_tokenizer(scripted, catalog, tmp_path, said, mismatch):
+    session, folder = Session(scripted.endpoint(padded(scripted, said))), tmp_path / "start-1"
+    session.counter = lambda text: len(by_word(text))
+    measure(session, catalog, folder)
+    told = {flag.id: flag.severity for flag in read_part(folder).summary.flags}
+    assert (told.get("usage_mismatch") == "invalid") == mismatch
+    assert "usage_unverified" not in told
+    rows = read_rows(folder / "requests-lite.parquet")
+    assert {row.text_tokens for row in rows} == {40}
+    assert {row.tokens for row in rows} == {40.0 if said == 120 else float(said)}, "past its text nothing was delivered"
+
+
+def test_where_nothing_counts_the_text_it_is_said(scripted, catalog, tmp_path):
+    folder = tmp_path / "start-1"
+    measure(Session(scripted.endpoint("f5-n20-i500")), catalog, folder)
+    told = {flag.id: flag.severity for flag in read_part(folder).summary.flags}
+    assert told["usage_unverified"] == "warning"
+    assert {row.text_tokens for row in read_rows(folder / "requests-lite.parquet")} == {None}
+
+
+def test_the_tokenizer_lies_beside_the_fetched_weights_of_a_real_system(tmp_path):
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    for name in ("systems", "tasks", "hardware", "pairs.yaml"):
+        (tmp_path / name).symlink_to(Path(__file__).parents[2] / name)
+    real = Catalog(tmp_path)
+    model = real.models["llada-8b"]
+    system = next(iter(model.systems()))
+    assert tokenizer_of(system, real) is None, "nothing was fetched"
+    files = tmp_path / "build" / "weights" / f"{system.name.model}--{system.name.precision}" / "files"
+    files.mkdir(parents=True)
+    made = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    made.pre_tokenizer = Whitespace()
+    made.save(str(files / "tokenizer.json"))
+    marker = {"path": "files", "bytes": (files / "tokenizer.json").stat().st_size}
+    files.parent.with_name(files.parent.name + ".json").write_text(json.dumps(marker))
+    assert list(tokenizer_of(system, real)("two words")) == [3, 9]
+    (files / "tokenizer.json").write_bytes(b"{" + bytes(marker["bytes"] - 1))
+    assert tokenizer_of(system, real) is None, "one that can't be read is none: the load is not lost for it"
 
 
 def test_starts_have_orders_of_their_own(catalog, tmp_path):

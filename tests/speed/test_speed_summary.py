@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from speed_making import make_row, make_trace, stream
+from speed_making import by_word, make_row, make_trace, stream
 
 from paribus.conditions import UsageError, flag
 from paribus.speed.flags import Facts
@@ -40,6 +40,7 @@ def start(n: int = 6, *, step_ms: float = 10, workers: int = 1, **around) -> tup
                 ended_ns=round((k // workers + 1) * length * MS),
             ),
             Prompt(f"p{k}", ("chat", "code")[k % 2], "long"),
+            tokenizer=by_word,
         )
         for k in range(n)
     ]

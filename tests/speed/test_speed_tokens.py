@@ -111,7 +111,9 @@ def test_tags_around_reasoning_are_no_mismatch():
 
 def per_piece(said: list[int], total: int, **options):
     """An answer of a token a piece, every 10 ms, each piece with the server's own count so far; then the whole one."""
-    pieces = [(10.0 + 10 * i, content(w, tokens=n)) for i, (w, n) in enumerate(zip(words(len(said)), said, strict=True))]
+    pieces = [
+        (10.0 + 10 * i, content(w, tokens=n)) for i, (w, n) in enumerate(zip(words(len(said)), said, strict=True))
+    ]
     return make_trace(make_outcome(*pieces, (5000, finish() + usage(total) + DONE)), **options)
 
 

@@ -73,7 +73,8 @@ class Session:
             if call is None:
                 return None
             try:
-                return call.read(ask_json(f"{self.base}{call.path}", call.body, timeout_s=60, key=self.endpoint.api_key))
+                reply = ask_json(f"{self.base}{call.path}", call.body, timeout_s=60, key=self.endpoint.api_key)
+                return call.read(reply)
             except (NoAnswer, LookupError, TypeError, ValueError):
                 silent = True
                 return None

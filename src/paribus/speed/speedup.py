@@ -39,8 +39,9 @@ class Speedup:
     """How many times as fast `fast` is as `base` over the first k standard tokens.
 
     `kinds`: ratio per kind of text (their range stands beside the value). `share`: the least of three: prompts where
-    both reach k, and each side's requests that do, of the prompts that both ran; the value is None under half. `basis`: what the interval rests on; `prompts` or `kinds` when
-    one side has a single start, which says nothing about what differs between starts.
+    both reach k, and each side's requests that do, of the prompts that both ran; the value is None under half.
+    `basis`: what the interval rests on; `prompts` or `kinds` when one side has a single start, which says nothing
+    about what differs between starts.
     """
 
     k: int
