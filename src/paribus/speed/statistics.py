@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -232,13 +232,28 @@ def ratio_of_sums(cells: Sequence[Cell]) -> Estimate | None:
     by_prompt = _sums(cells, prompts, lambda c: c.prompt)
     if value <= 0:
         return Estimate(value, None, None, "none")
-    rng = np.random.default_rng(SEED)
-    parts = [(log_deviations(resampled(rng, len(prompts)), by_prompt), len(prompts) - 1)]
+    weights, rng = _first_draws(len(prompts))
+    parts = [(log_deviations(weights, by_prompt), len(prompts) - 1)]
     if len(starts) > 1:
         by_start = np.maximum(_sums(cells, starts, lambda c: c.start), 1e-12)
         parts.append(start_part(rng, np.log(by_start[:, 0] / by_start[:, 1])))
     low, high = interval(value * np.exp(combined(parts)))
     return Estimate(value, low, high, basis_of(len(starts), "prompts"))
+
+
+def _first_draws(units: int) -> tuple[Array, np.random.Generator]:
+    """The weights of a bootstrap's first units, and the generator that goes on from there."""
+    weights, state = _drawn(units)
+    rng = np.random.default_rng(SEED)
+    rng.bit_generator.state = state
+    return weights, rng
+
+
+@lru_cache(maxsize=1)
+def _drawn(units: int) -> tuple[Array, Any]:
+    # Every figure of a start draws the same weights; drawing them takes longer than all that is done with them.
+    rng = np.random.default_rng(SEED)
+    return resampled(rng, units), rng.bit_generator.state
 
 
 def start_part(rng: np.random.Generator, effects: Array) -> tuple[Array, int]:

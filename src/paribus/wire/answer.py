@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """One streamed piece that carries something the model wrote. A role-only or empty piece is none.
 
     `t_ns`: arrival, nanoseconds since the request was sent, of the read that completed its event.
@@ -60,10 +62,15 @@ class Answer:
     detail: str = ""
     timings: dict[str, float] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def delivered(self) -> str:
         """Everything delivered, in the order of arrival: what tokens, characters and bytes are counted over."""
-        return "".join(piece.delivered for piece in self.pieces)
+        return "".join([reasoning + text + tool for _, text, reasoning, tool, _ in self.pieces])
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """Characters delivered with each piece and those before it."""
+        return tuple(accumulate(len(text) + len(reasoning) + len(tool) for _, text, reasoning, tool, _ in self.pieces))
 
     @property
     def ttft_ns(self) -> int | None:

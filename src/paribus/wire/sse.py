@@ -25,14 +25,15 @@ class Event:
     whole: bool
 
 
-def read_events(body: bytes) -> Iterator[Event]:
-    """Every event that carries data, in order. Comments, `id` and `retry` are passed over.
+def read_events(body: bytes, start: int = 0) -> Iterator[Event]:
+    """Every event that carries data, in order, from `start` on: the beginning of the body or the end of an event.
 
+    Comments, `id` and `retry` are passed over.
     A last event without its blank line is given too (many servers end so), marked as not whole.
     """
     data: list[bytes] = []
     name = b""
-    start = len(_BOM) if body.startswith(_BOM) else 0
+    start = len(_BOM) if not start and body.startswith(_BOM) else start
     for match in _LINE_END.finditer(body, start):
         line = body[start : match.start()]
         start = match.end()

@@ -110,8 +110,7 @@ def standard_token_ends(text: str) -> list[int]:
 def standard_tokens_after(answer: Answer) -> list[int]:
     """For each piece, how many standard tokens of the delivered text have arrived with it (the last: all)."""
     ends = standard_token_ends(answer.delivered)
-    lengths = accumulate(len(piece.delivered) for piece in answer.pieces)
-    return [bisect_right(ends, length) for length in lengths]
+    return [bisect_right(ends, length) for length in answer.lengths]
 
 
 def utf8_bytes(text: str) -> int:
