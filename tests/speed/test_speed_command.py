@@ -14,7 +14,7 @@ import pytest
 
 from paribus.cli import main
 from paribus.speed.summary import SpeedSummary
-from scripted import Script
+from scripted import Script, Step
 
 
 @pytest.fixture
@@ -104,6 +104,30 @@ def test_when_nothing_succeeds_it_says_so_and_the_summary_is_there(scripted, pro
     summary = SpeedSummary.model_validate_json((tmp_path / "out" / "summary.json").read_bytes())
     assert (summary.requests.ok, summary.requests.failed) == (0, 4)
     assert "failures" in {f.id for f in summary.flags}
+
+
+REFUSALS = [
+    (401, '{"error": {"message": "bad key: %s"}}', ["(http_401)", "bad key: [the key]", "--api-key-env"]),
+    (404, '{"error": {"message": "model m not found"}}', ["(http_404)", "model m not found", "/v1"]),
+    (500, '{"detail": "out of\\u001b[2J memory"}', ["(http_500)", "out of\ufffd[2J memory"]),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "wanted"), REFUSALS)
+def test_the_servers_own_words_are_told_and_no_key(
+    scripted, prompts, tmp_path, capsys, monkeypatch, status, body, wanted
+):
+    """A wrong key, a wrong model and a broken server can be told apart without opening a file."""
+    monkeypatch.setenv("SOME_KEY", "sk-secret")
+    body = body.replace("%s", "sk-secret").encode()
+    scripted.register(
+        f"r{status}", Script((Step(0, body),), status=status, content_type="application/json", framing="length")
+    )
+    endpoint, keyed = scripted.endpoint(f"r{status}"), ("--api-key-env", "SOME_KEY")
+    assert speed(endpoint, tmp_path / "out", prompts, "--warmup", "1", *keyed) == 1
+    told = capsys.readouterr().err.replace("\n", " ")
+    assert [words for words in wanted if words not in told] == []
+    assert "sk-secret" not in told
 
 
 def test_a_server_that_is_not_there_is_told_at_once(prompts, tmp_path, capsys):

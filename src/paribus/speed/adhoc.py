@@ -12,7 +12,7 @@ from typing import Any
 
 from paribus import __version__
 from paribus.catalog import PromptLine, prompts_hash
-from paribus.conditions import CheckFailed
+from paribus.conditions import CheckFailed, EnvironmentFault
 from paribus.machine import write_atomic
 from paribus.speed.files import finish, nothing_answered
 from paribus.speed.flags import Facts
@@ -58,21 +58,28 @@ def measure_endpoint(asked: Asked, folder: Path, on_end: Ended = ignore) -> tupl
     """Measure an endpoint into a folder; returns the summary, and whether it was interrupted.
 
     `requests.parquet`, `requests-lite.parquet`, `conditions.json` and `summary.json` are written however it ends,
-    with the requests that had ended by then. `CheckFailed` (after writing) when nothing was answered.
+    with the requests that had ended by then. After writing: `CheckFailed` when nothing was answered, `EnvironmentFault`
+    when the load could not go on, such as for a full disk.
     """
     write_atomic(folder / "conditions.json", _json(conditions(asked)))
     measured: Measured | None = None
+    fault: EnvironmentFault | None = None
     with Spool() as spool:
         interrupted = False
         try:
             measured = run(measure(asked.endpoint, asked.load(), spool, Watch(on_end=on_end)))
         except KeyboardInterrupt:
             interrupted = True
+        except EnvironmentFault as error:
+            fault = error
         around = _around(asked, measured)
-        rows, summary = finish(folder, spool, asked.prompts, around, asked.tokenizer, needs_answers=False)
-    if not interrupted and not summary.requests.ok:
-        reason = f" ({measured.fault})" if measured is not None and measured.fault else ""
-        raise CheckFailed(f"{asked.endpoint.base_url}{reason}: {nothing_answered(rows)}")
+        _, summary = finish(folder, spool, asked.prompts, around, asked.tokenizer, needs_answers=False)
+        if fault is not None:
+            raise fault
+        if not interrupted and not summary.requests.ok:
+            reason = f" ({measured.fault})" if measured is not None and measured.fault else ""
+            why = nothing_answered(spool, asked.endpoint.api_key)
+            raise CheckFailed(f"{asked.endpoint.base_url}{reason}: {why}")
     return summary, interrupted
 
 

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from paribus.catalog import PromptLine
-from paribus.conditions import CheckFailed
+from paribus.conditions import CheckFailed, one_line
 from paribus.machine import write_atomic
 from paribus.speed.metrics.tokens import Tokenizer
 from paribus.speed.rows import Row, write_rows
 from paribus.speed.summarise import Around, summarise
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.trace import Prompt, Trace, trace
-from paribus.wire import Outcome, Spool, write_outcomes
+from paribus.wire import Outcome, Spool, read_answer, write_outcomes
 from paribus.wire.tokens import forget_tables
+
+LOOKED_AT = 100
+"""Requests that are read to say why none was answered."""
+HINTS = {
+    "http_401": "a key is read from the environment variable that --api-key-env names",
+    "http_403": "a key is read from the environment variable that --api-key-env names",
+    "http_404": "most servers want /v1 at the end of the address, and a model's name that they list",
+}
 
 
 def traces_of(
@@ -47,11 +57,22 @@ def finish(
     write_rows(folder / "requests-lite.parquet", rows)
     write_atomic(folder / "summary.json", (summary.model_dump_json(by_alias=True, indent=1) + "\n").encode())
     if needs_answers and not summary.requests.ok:
-        raise CheckFailed(nothing_answered(rows))
+        raise CheckFailed(nothing_answered(spool))
     return rows, summary
 
 
-def nothing_answered(rows: Iterable[Row]) -> str:
-    """One sentence on a measurement without a single answer."""
-    errors = sorted({row.error for row in rows if row.error})
-    return f"no request was answered ({', '.join(errors) or 'none was sent'}); the raw answers are in requests.parquet"
+def nothing_answered(outcomes: Iterable[Outcome], secret: str | None = None) -> str:
+    """Why a measurement has no answer, in one sentence: the errors, and what the server said most often.
+
+    `secret`: a key that the server may repeat, and that is told to nobody.
+    """
+    answers = [read_answer(outcome) for outcome in islice(outcomes, LOOKED_AT)]
+    errors = sorted({answer.error for answer in answers if answer.error})
+    said = Counter(one_line(answer.detail) for answer in answers if answer.detail)
+    words = said.most_common(1)[0][0][:200] if said else ""
+    if secret:
+        words = words.replace(secret, "[the key]")
+    told = f"no request was answered ({', '.join(errors) or 'none was sent'})"
+    told += f": the server says {words!r}" if words else ""
+    hints = [hint for error, hint in HINTS.items() if error in errors]
+    return "; ".join([told, *hints, "the raw answers are in requests.parquet"])

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
 from paribus.conditions import UsageError
+from paribus.machine import write_atomic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,15 +108,15 @@ def schema() -> pa.Schema:
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write `requests-lite.parquet` (zstd) under a temporary name, then rename it."""
+    """Write `requests-lite.parquet` (zstd), whole or not at all. `EnvironmentFault` when the disk is full."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     from paribus.machine.columns import table_of
 
-    table = table_of([vars(row) for row in rows], schema())
-    partial = path.with_name(path.name + ".partial")
-    pq.write_table(table, partial, compression="zstd", compression_level=9)
-    partial.replace(path)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table_of([vars(row) for row in rows], schema()), sink, compression="zstd", compression_level=9)
+    write_atomic(path, sink.getvalue().to_pybytes())
 
 
 def read_rows(path: Path) -> list[Row]:
