@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "tune": "decide a race from its candidates' runs",
     "lossless": "compare a decoder's answers with plain decoding's, at temperature 0",
     "fetch": "fetch weights or build an engine's environment",
+    "data": "verify the items of the quality tasks that are on this machine",
     "fingerprint": "make the reference of a diffusion model's sampler out of a start on Transformers",
     "seal": "write a run's manifest and summary when all its starts are there",
     "build": "build the results database",
