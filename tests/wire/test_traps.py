@@ -170,6 +170,17 @@ def test_closed_in_the_middle_without_a_length_to_tell(scripted: Scripted) -> No
     assert (asked.outcome.error, asked.answer.error) == (None, "cut")
 
 
+@pytest.mark.parametrize("page", [b"<html><body>Sign in</body></html>", b""])
+def test_a_page_under_http_200_is_no_stream(scripted: Scripted, page: bytes) -> None:
+    asked = play(scripted, f"page{len(page)}", Step(5, page), framing="length", content_type="text/html")
+    assert asked.answer.error == "protocol"
+    assert "not an event stream: text/html" in asked.answer.detail
+
+
+def test_an_event_stream_of_comments_alone_was_cut(scripted: Scripted) -> None:
+    assert play(scripted, "comments", Step(5, b": keep-alive\n\n")).answer.error == "cut"
+
+
 def test_the_last_chunk_missing_after_a_whole_answer(scripted: Scripted) -> None:
     asked = play(scripted, "no-end", Step(5, content(" words") + end(tokens=1)), terminated=False)
     asked_cut = play(scripted, "no-end-cut", Step(5, content(" words")), Step(9, act="cut"))
