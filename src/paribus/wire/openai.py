@@ -41,6 +41,9 @@ def read_answer(outcome: Outcome) -> Answer:
         reading.take_body(_json(outcome.body), outcome.reads[-1][0] if outcome.reads else 0)
     else:
         _take_stream(reading, outcome)
+        if b"data:" not in outcome.body and "event-stream" not in outcome.content_type:
+            kind = outcome.content_type or "no content type"
+            reading.fail("protocol", f"not an event stream: {kind}, {len(outcome.body):,} bytes")
     return reading.answer(outcome.error)
 
 
