@@ -14,8 +14,9 @@ import sys
 import numpy as np
 
 from paribus.speed.rows import Row
+from paribus.speed.shares import share_of
 from paribus.speed.speedup import speedup
-from paribus.speed.statistics import ratio_of_starts, t_over_starts
+from paribus.speed.statistics import Cell, ratio_of_starts, t_over_starts
 
 KINDS = 7
 K = 100
@@ -82,6 +83,28 @@ def throughput_coverage(draws: int, between_starts: float, seed: int = 1) -> tup
         one += (mean.low or 0) <= truth <= (mean.high or 0)
         two += (ratio.low or 0) <= 2 <= (ratio.high or 0)
     return one / draws, two / draws
+
+
+def share_coverage(
+    draws: int, share: float, seed: int = 1, *, starts: int = 5, prompts: int = 56, alike: float = 2.0
+) -> float:
+    """Share of the draws whose interval of a share of right answers holds the truth.
+
+    Each prompt has a chance of its own to be answered rightly: Beta with mean `share`; the smaller `alike` (its two
+    parameters together), the more all answers to a prompt are alike. Every start asks every prompt once.
+    """
+    chance = np.random.default_rng(seed)
+    held = 0
+    for _ in range(draws):
+        own = chance.beta(alike * share, alike * (1 - share), prompts)
+        right = chance.random((starts, prompts)) < own
+        cells = [Cell(s, str(p), float(right[s, p]), 1.0) for s in range(starts) for p in range(prompts)]
+        found = share_of(cells)
+        assert found is not None
+        assert found.low is not None
+        assert found.high is not None
+        held += found.low <= share <= found.high
+    return held / draws
 
 
 def main() -> None:

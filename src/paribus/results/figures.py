@@ -10,6 +10,7 @@ from paribus.quality.summary import QualitySummary
 from paribus.results.data import RunData
 from paribus.speed.metrics import metrics
 from paribus.speed.metrics.answer_time import CAPPED
+from paribus.speed.metrics.checked_pass import checked_share
 from paribus.speed.rows import KS, READERS, Row
 from paribus.speed.speedup import level
 from paribus.speed.statistics import Cell, Estimate, mean, ratio_of_sums, t_over_starts, throughput_estimate
@@ -56,6 +57,7 @@ def _speed(data: RunData, speed: SpeedSummary) -> Iterator[Number]:
         yield from _time_to(starts, speed, k)
     for tag, cell in _MEANS.items():
         yield from _number(tag, mean_of(starts, cell, over_starts=several))
+    yield from _number("checked_pass", checked_share(starts))
     yield from _whole_answers(starts, several)
     # The headline: with one request what it writes a second, with several what all of them write together.
     yield from _interval("output_speed", speed.output_speed)
@@ -107,7 +109,6 @@ _MEANS: dict[str, Callable[[Row], float | None]] = {
         f"reader_wait_{speed}": (lambda row, speed=speed: row.reader_wait(speed) if row.ok else None)  # type: ignore[misc]
         for speed in READERS
     },
-    "checked_pass": lambda row: None if row.check_passed is None else float(row.check_passed),
     "tokens_per_answer": lambda row: float(row.standard_tokens) if row.ok else None,
 }
 
