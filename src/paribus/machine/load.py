@@ -64,6 +64,11 @@ class Load:
     temperature_max_c: float | None = None
     clock_median_mhz: float | None = None
 
+    @property
+    def others_share(self) -> float | None:
+        """Others' share of the machine's CPU time, stolen time included; None where nothing was read."""
+        return None if self.busy_share is None else min(1.0, self.busy_share + (self.stolen_share or 0.0))
+
 
 def load_of(rows: list[Row], since_ns: int, until_ns: int) -> Load:
     """The load over `[since_ns, until_ns]` (same clock as `t_ns`); edges are interpolated in cumulative columns."""

@@ -97,13 +97,6 @@ class Telemetry:
         # Without a single reading there is nothing to wait for.
         return not rows or rows[-1]["t_ns"] >= until_ns
 
-    def busy_share(self, since_ns: int, until_ns: int) -> float | None:
-        """Others' share of the machine's CPU time over a window, stolen time included."""
-        load = self.load(since_ns, until_ns)
-        if load.busy_share is None:
-            return None
-        return min(1.0, load.busy_share + (load.stolen_share or 0.0))
-
     def write(self, path: Path, since_ns: int, until_ns: int, zero_ns: int) -> None:
         """Write `telemetry.parquet` with the readings of a window, time counted from `zero_ns`."""
         write_telemetry(path, [row for row in self.rows() if since_ns <= row["t_ns"] <= until_ns], zero_ns)

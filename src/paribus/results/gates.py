@@ -141,7 +141,7 @@ def _fingerprint(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:
 
 
 def _energy(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:  # noqa: ARG001
-    # It gates figures of energy alone (see `energy_comparable`).
+    # It gates figures of energy alone, and there are no ratios of those.
     return True
 
 
@@ -152,12 +152,6 @@ _RULES: dict[str, Callable[[Conditions, Conditions, frozenset[str]], bool]] = {
     "sampler_fingerprint": _fingerprint,
     "energy_scope": _energy,
 }
-
-
-def energy_comparable(left: RunSummary, right: RunSummary) -> bool:
-    """Whether energy figures of two runs may meet: both scopes are known and the same."""
-    scope = left.conditions.get("energy_scope")
-    return scope is not None and scope == right.conditions.get("energy_scope")
 
 
 def _limits(left: RunSummary, right: RunSummary) -> list[Difference]:

@@ -223,13 +223,12 @@ def with_machine(around: Around, load: MachineLoad | None) -> Around:
     """
     if load is None:
         return around
-    busy = None if load.busy_share is None else min(1.0, load.busy_share + (load.stolen_share or 0.0))
     slow = load.throttled_share is not None and load.throttled_share > THROTTLED
     energy = Energy(load.energy_j, integral_j=load.power_integral_j, missing=load.energy_missing)
     apart = f"counter {energy.joules:.0f} J, power integral {energy.integral_j:.0f} J" if energy.apart else ""
     facts = replace(
         around.facts,
-        busy_share=busy,
+        busy_share=load.others_share,
         throttled=(
             f"{100 * (load.throttled_share or 0):.0f}% of the window, {', '.join(load.throttle_reasons)}"
             if slow
