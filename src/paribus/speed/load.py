@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 
 from paribus.speed.metrics.throughput import Window
@@ -74,11 +76,28 @@ class Hopeless:
         return self._row >= (self._later if self._alive else self._first)
 
 
+class _Supply:
+    """Requests, some of them made ahead: a server that has just answered shall not wait for the next one's body."""
+
+    def __init__(self, requests: Iterable[LoadRequest], ahead: int) -> None:
+        self._source = iter(requests)
+        self._ready = deque(islice(self._source, ahead))
+
+    def take(self) -> LoadRequest | None:
+        """The next request; None when there are no more."""
+        return self._ready.popleft() if self._ready else next(self._source, None)
+
+    def make(self) -> None:
+        """Make one more ahead, if there is one."""
+        self._ready.extend(islice(self._source, 1))
+
+
 @dataclass
 class _Keeper:
-    """Hands what has ended to `on_end`, one outcome between two turns of the loop."""
+    """Hands what has ended to `on_end`, one outcome between two turns of the loop, and makes a request ahead for it."""
 
     on_end: Ended
+    supply: _Supply
     ended: asyncio.Queue[Outcome | None] = field(default_factory=asyncio.Queue)
     broken: bool = False
     """Whether `on_end` failed (a full disk): the load is to end."""
@@ -89,15 +108,16 @@ class _Keeper:
             await asyncio.sleep(0)
             try:
                 self.on_end(outcome)
+                self.supply.make()
             except BaseException:
                 self.broken = True
                 raise
 
 
 @asynccontextmanager
-async def _keeping(client: Sender, on_end: Ended) -> AsyncIterator[_Keeper]:
+async def _keeping(client: Sender, on_end: Ended, supply: _Supply) -> AsyncIterator[_Keeper]:
     """A keeper at work; at the end everything has been handed over, and what `on_end` raised is raised."""
-    keeper = _Keeper(on_end)
+    keeper = _Keeper(on_end, supply)
     task = asyncio.create_task(keeper.run())
     task.add_done_callback(lambda _: client.abort() if keeper.broken else None)
     try:
@@ -123,7 +143,7 @@ async def run_closed_loop(
     its worker. Each request is due the moment its worker is free. `seen` is called the moment a request has ended and
     must be quick; `on_end` a little later, once the worker's next request has left.
     """
-    supply = iter(requests)
+    supply = _Supply(requests, 2 * concurrency)
     hopeless = Hopeless(concurrency)
 
     async def worker(number: int, keeper: _Keeper) -> None:
@@ -131,7 +151,7 @@ async def run_closed_loop(
         while not stop() and not hopeless.yes and not keeper.broken:
             due_ns = client.now_ns()
             name = phase if isinstance(phase, str) else phase(due_ns)
-            request = next(supply, None) if name is not None else None
+            request = supply.take() if name is not None else None
             if request is None or name is None:
                 return
             outcome = await client.send(
@@ -149,7 +169,7 @@ async def run_closed_loop(
             if failures and outcome.error != "cancelled":
                 await asyncio.sleep(min(BACK_OFF_S, max(outcome.retry_after_s or 0.0, 0.05 * failures)))
 
-    async with _keeping(client, on_end) as keeper:
+    async with _keeping(client, on_end, supply) as keeper:
         await asyncio.gather(*(worker(number, keeper) for number in range(concurrency)))
 
 
@@ -174,7 +194,7 @@ async def run_open_loop(
         )
         keeper.ended.put_nowait(outcome)
 
-    async with _keeping(client, on_end) as keeper:
+    async with _keeping(client, on_end, _Supply((), 0)) as keeper:
         for number, (request, due) in enumerate(zip(requests, due_ns, strict=False)):
             wait = (due - client.now_ns()) / 1e9
             if wait > 0:

@@ -138,7 +138,7 @@ async def measure(endpoint: Endpoint, load: Load, spool: Spool, watch: Watch | N
             await client.open(load.concurrency)
             meter.mark()
             async with _polling(client, watch, load.concurrency) as readings:
-                window, short = await _run(client, load, keep, spool, watch.stop)
+                window, short = await _run(client, load, keep, watch.stop)
         lag = meter.read()
         seen = in_window(readings, window)
         return Measured(
@@ -167,9 +167,7 @@ async def _warm_up(client: Client, load: Load, watch: Watch) -> WarmUp | None:
     return None
 
 
-async def _run(
-    client: Client, load: Load, keep: Ended, spool: Spool, stop: Callable[[], bool]
-) -> tuple[Window | None, str]:
+async def _run(client: Client, load: Load, keep: Ended, stop: Callable[[], bool]) -> tuple[Window | None, str]:
     """Put the load on; returns the steady window and why it is short (empty when it isn't)."""
     bodies = load.bodies(client.endpoint)
     if load.rate is not None:
@@ -180,10 +178,15 @@ async def _run(
         plan = WindowPlan(load.concurrency, load.window_s, load.window_completions)
         await run_window(client, bodies, plan, stop=stop, on_end=keep)
         return plan.window, "" if plan.window and plan.inside >= plan.completions else _short(plan.window, plan.inside)
-    await run_closed_loop(client, bodies, load.concurrency, stop=stop, on_end=keep)
+    ends: list[tuple[int, str | None]] = []
+
+    def noted(outcome: Outcome) -> None:
+        keep(outcome)
+        ends.append((outcome.ended_ns, outcome.error))
+
+    await run_closed_loop(client, bodies, load.concurrency, stop=stop, on_end=noted)
     if load.concurrency < 2:
         return None, ""
-    ends = [(outcome.ended_ns, outcome.error) for outcome in spool]
     window = steady_window([end for end, _ in ends], load.concurrency)
     inside = completions([end for end, error in ends if error is None], window) if window else 0
     enough = window is not None and window.seconds >= load.window_s and inside >= load.window_completions
