@@ -108,6 +108,12 @@ def test_a_demo_a_replaced_run_or_a_race_stands_beside_no_claim(changes):
     assert row_of(claim(), [run(**changes)], [figure(1000, 990, 1010)])["standing"] == "not measured"
 
 
+def test_beside_a_claim_that_names_no_card_stands_no_run_of_ours_on_the_same_card():
+    runs = [run(run_id="rownconds00", scenario_or_task="c1-long", ranked=True)]
+    row = row_of(claim(hardware=None), runs, [figure(300, 290, 310, run_id="rownconds00")])
+    assert (row["measured_run_id"], row["measured_value"]) == (None, None)
+
+
 def test_the_command_quotes_globs_and_leaves_hostile_ones_out():
     command = command_of("h100", ["a-b*", "x'; reboot; '", "q$(id)"], "claim-random-1024")
     assert command == "snakemake --profile h100 --config 'systems=a-b*' measures=claim-random-1024"

@@ -90,7 +90,9 @@ def _row(claim: Claim, runs: Sequence[TableRow], values: Values) -> TableRow:
     candidates = [run for run in runs if claim.hardware in (None, run["hardware"]) and _meant(claim, run)]
     own = [run for run in candidates if run["scenario_or_task"] == claim.scenario]
     replica, differs = _closest(claim, own, values)
-    under_ours = [r for r in candidates if r["ranked"] and r["scenario_or_task"] == "c1-long"]
+    # A claim that names no card of ours has no run "on the same card".
+    same_card = [run for run in candidates if run["hardware"] == claim.hardware]
+    under_ours = [run for run in same_card if run["ranked"] and run["scenario_or_task"] == "c1-long"]
     beside, _ = _closest(claim, under_ours, values)
     return {
         "claim": claim.claim,
