@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paribus.catalog import Catalog
+from paribus.quality import sandbox
 from paribus.quality.data import load_items
-from paribus.quality.sandbox import Limits
-from paribus.quality.tasks.grader import Benches, Program, grade_program, grade_programs
-from paribus.quality.tasks.livecodebench import LiveCodeBenchFamily
+from paribus.quality.sandbox import Box, Limits
+from paribus.quality.tasks import grader
+from paribus.quality.tasks.grader import (
+    Benches,
+    Program,
+    grade_program,
+    grade_programs,
+    matches,
+    officially_matches,
+)
+from paribus.quality.tasks.livecodebench import LiveCodeBenchFamily, limits_of
 from paribus.quality.tasks.pickled import TestCase
 
 pytestmark = pytest.mark.usefixtures("box")
 
+SUM = "input()\nx = sum(map(int, input().split()))\n"
 LIMITS = Limits(time_s=3.0, memory=512 << 20, output=1 << 20)
 SUMS = (TestCase("2\n3 4\n", "7\n", "stdin"), TestCase("3\n1 1 1\n", "3\n", "stdin"))
 
@@ -30,7 +43,7 @@ READERS = {
     "global": "t = 0\ndef main():\n    global t\n    input()\n    t = sum(map(int, input().split()))\nmain()\nprint(t)",
     "main guard": "if __name__ == '__main__':\n    input()\n    print(sum(map(int, input().split())))",
     "sys.exit": "import sys\ninput()\nprint(sum(map(int, input().split())))\nsys.exit()",
-    "exit(0)": "input()\nprint(sum(map(int, input().split())))\nraise SystemExit(0)",
+    "SystemExit": "input()\nprint(sum(map(int, input().split())))\nraise SystemExit(0)",
     "recursion": "import sys\nsys.setrecursionlimit(10**6)\ninput()\nx = list(map(int, input().split()))\n"
     "def f(n): return 0 if n == 0 else 1 + f(n - 1)\nassert f(20000) == 20000\nprint(sum(x))",
     "threads": "import threading\ndef main():\n    input()\n    print(sum(map(int, input().split())))\n"
@@ -40,6 +53,57 @@ READERS = {
     "numpy": "import numpy as np\ninput()\nprint(int(np.array(input().split(), dtype=int).sum()))",
     "written output": "import sys\nd = sys.stdin.read().split()\nsys.stdout.write(str(sum(map(int, d[1:]))) + '\\n')",
 }
+
+READERS |= {end: f"{SUM}print(x)\n{end}" for end in ("exit()", "exit(0)", "quit()", "quit(None)", "import os; exit(0)")}
+READERS |= {
+    "exit in a function": f"{SUM}def done():\n    print(x)\n    exit()\ndone()\nprint('never')",
+    "exit from the midst": f"{SUM}print(x)\nif x: exit()\n1/0",
+    "names of site": f"{SUM}assert callable(help) and copyright and credits and license and quit\nprint(x)",
+    "attributes of streams": f"import sys\n{SUM}assert (sys.stdin.mode, sys.stdout.mode) == ('r', 'w')\n"
+    "assert (sys.stdin.name, sys.stdout.name, sys.stdin.fileno()) == ('<stdin>', '<stdout>', 0)\n"
+    "assert sys.stdin.buffer.mode == 'rb' and not sys.stdin.closed and sys.stdin.encoding == 'utf-8'\nprint(x)",
+    "streams of its own": """
+import io, os, sys
+class Fast(io.IOBase):
+    def __init__(self, file):
+        self.number, self.reads, self.parts = file.fileno(), "r" in file.mode, []
+        self.lines = iter(os.read(self.number, os.fstat(self.number).st_size).splitlines(True)) if self.reads else ()
+    def readline(self):
+        return next(self.lines, b"").decode()
+    def write(self, text):
+        self.parts.append(text.encode())
+    def flush(self):
+        os.write(self.number, b"".join(self.parts)) if self.parts else None
+        self.parts = []
+sys.stdin, sys.stdout = Fast(sys.stdin), Fast(sys.stdout)
+sys.stdin.readline()
+print(sum(map(int, sys.stdin.readline().split())))
+""",
+    "left for the end": f"import atexit, io, sys\nout = io.StringIO()\natexit.register(lambda: "
+    f"sys.__stdout__.write(out.getvalue()))\n{SUM}print(x, file=out)",
+    "left for the end, then exit": f"import atexit\n{SUM}atexit.register(print, x)\nexit()",
+    "a thread that nobody joins": f"import threading, time\n{SUM}def main():\n    time.sleep(0.1)\n    print(x)\n"
+    "threading.Thread(target=main).start()",
+    "a pool's last work": f"from concurrent.futures import ThreadPoolExecutor\n{SUM}"
+    "ThreadPoolExecutor(1).submit(print, x)",
+    "a file that nobody closes": f"out = open(1, 'w')\n{SUM}out.write(str(x))",
+    "another name for the output": f"import sys\nprint = sys.stdout.write\n{SUM}print(str(x))",
+    "output put back": f"import io, sys\n{SUM}sys.stdout = io.StringIO()\nprint('no')\nsys.__stdout__.write(str(x))",
+    "output closed": f"import sys\n{SUM}print(x)\nsys.stdout.close()",
+    "its own file": f"{SUM}assert 'its own file' in open(__file__).read()  # its own file\nprint(x)",
+    "its own name": f"import os, sys\n{SUM}assert os.path.samefile(sys.argv[0], __file__)\nprint(x)",
+    "its own source": f"import inspect\ndef f(): return 1\n{SUM}assert 'return 1' in inspect.getsource(f)\nprint(x)",
+    "/dev/stdin": "d = open('/dev/stdin').read().split()\nprint(sum(map(int, d[1:])))",
+    "a mark before the first line": f"\ufeff{SUM}print(x)",
+    "a declared encoding": f"# -*- coding: utf-8 -*-\n{SUM}print(x)",
+    "a bigger stack": "import resource, sys, threading\n"
+    "resource.setrlimit(resource.RLIMIT_STACK, (1 << 28, resource.getrlimit(resource.RLIMIT_STACK)[1]))\n"
+    f"{SUM}print(x)",
+    "processes": "from multiprocessing import Pool\ndef f(v): return int(v)\ninput()\nwith Pool(2) as pool:\n"
+    "    print(sum(pool.map(f, input().split())))",
+    "a pickle of its own class": f"import pickle\nclass P:\n    x = 1\n{SUM}"
+    "assert pickle.loads(pickle.dumps(P())).x == 1\nprint(x)",
+}  # fmt: skip
 
 WRONG = {
     "constant": ("print(7)", "test 2: wrong output"),
@@ -52,6 +116,14 @@ WRONG = {
     "memory": ("x = bytearray(2 << 30)", "test 1: memory"),
     "kill the runner": ("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)", "test 1: lost"),
     "kill everything": ("import os, signal\nos.kill(-1, signal.SIGKILL)", "test 1: lost"),
+    "exit with a fault": (f"{SUM}print(x)\nexit(3)", "test 1: error"),
+    "exit with words": (f"{SUM}print(x)\nexit('no')", "test 1: error"),
+    "error after the output": (f"{SUM}print(x)\n1/0", "test 1: error"),
+    "a thread that never ends": (
+        f"import threading, time\n{SUM}print(x)\nthreading.Thread(target=time.sleep, args=(99,)).start()",
+        "test 1: timeout",
+    ),
+    "no way to write": ("import sys\nprint('7\\udcff')", "test 1: error"),
 }
 
 
@@ -150,6 +222,9 @@ def test_a_sandbox_is_used_again_while_it_stays_clean() -> None:
         assert benches._free == []
 
 
+ADD = "class Solution:\n    def add(self, a, b):\n        return a + sum(b)\n"
+
+
 @pytest.mark.parametrize(
     ("code", "right"),
     [
@@ -160,11 +235,106 @@ def test_a_sandbox_is_used_again_while_it_stays_clean() -> None:
         ("class Solution:\n    def other(self, a, b):\n        return a + sum(b)", False),
         ("class Solution:\n    def add(self, a, b):\n        raise SystemExit(0)", False),
         ("print(6)", False),
+        (f"{ADD}if __name__ == '__main__':\n    print(Solution().add(int(input()), []))", True),
+        (f"{ADD}if __name__ == '__main__':\n    import sys\n    sys.exit(Solution().add(*sys.stdin))", True),
+        (f"import os\n{ADD}os.write(1, b'noise')\nprint('noise', flush=True)", True),
+        (f"import sys\n{ADD}sys.stdout = open('/dev/null', 'w')", True),
+        (f"import sys\n{ADD}print('noise', file=sys.__stdout__)", True),
+        (f"from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n{ADD}", True),
+        (f"{ADD}exit()", False),
     ],
 )
 def test_a_function_is_called_with_json_and_its_result_compared(code: str, right: bool) -> None:
     cases = (TestCase("1\n[2, 3]", "6", "functional"), TestCase("0\n[]", "0", "functional"))
-    assert grade_program(Program(code, "add", cases), LIMITS).right is right
+    verdicts = [grade_program(Program(code, "add", cases, official=rule), LIMITS) for rule in (False, True)]
+    assert [verdict.officially_right for verdict in verdicts] == [right, right]
+    assert verdicts[0].right is right
+
+
+RESULTS = [
+    # (result, expected, strict, official): Python's == beside the strict comparison of JSON
+    ("[1, 2]", "[1, 2]", True, True),
+    ("(1, 2)", "[1, 2]", True, True),
+    ("[(1, 2)]", "[[1, 2]]", True, False),
+    ("{1, 2}", "[1, 2]", False, False),
+    ("{1: 2}", '{"1": 2}', True, False),
+    ("{'1': [2]}", '{"1": [2]}', True, True),
+    ("True", "1", False, True),
+    ("[0, 1]", "[false, true]", False, True),
+    ("1.0", "1", True, True),
+    ("0.1 + 0.2", "0.3", True, False),
+    ("10 ** 20 + 1", "100000000000000000001", True, True),
+    ("10 ** 20 + 1", "100000000000000000000", False, False),
+    ("None", "null", True, True),
+    ("'a\\nb'", '"a\\nb"', True, True),
+    ("__import__('numpy').int64(3)", "3", True, True),
+    ("__import__('numpy').array([3, 4])", "[3, 4]", True, False),
+    ("float('nan')", "0", False, False),
+    ("iter([1])", "[1]", False, False),
+]
+
+
+@pytest.mark.parametrize(("result", "expected", "strict", "official"), RESULTS)
+def test_results_are_compared_by_both_rules(result: str, expected: str, strict: bool, official: bool) -> None:
+    program = Program(f"def f():\n    return {result}", "f", (TestCase("", expected, "functional"),))
+    found = grade_program(program, LIMITS)
+    # What the strict rule passes is not run again: its run says what the other rule makes of it.
+    assert (found.right, found.officially_right) == (strict, strict and official)
+    assert grade_program(replace(program, official=True), LIMITS).officially_right is official
+
+
+OUTPUTS = [
+    ("1.50 2", "1.5 2", True, True),
+    ("YES 1.0", "YES 1", True, False),
+    ("a  b", "a b", True, False),
+    ("inf", "Infinity", False, True),
+    ("nan", "NaN", False, False),
+    ("sNaN 1", "sNaN  1", True, False),
+    ("1 \n 2\n\n", "1\n2", True, True),
+    ("1\n\n2", "1\n2", False, False),
+    ("7", "8", False, False),
+]
+
+
+@pytest.mark.parametrize(("output", "expected", "strict", "official"), OUTPUTS)
+def test_lines_are_compared_by_both_rules(output: str, expected: str, strict: bool, official: bool) -> None:
+    case = TestCase("", expected, "stdin")
+    assert (matches(case, output), officially_matches(case, output)) == (strict, official)
+
+
+def test_the_official_rule_looks_at_no_exit_status_and_has_more_memory(catalog: Catalog) -> None:
+    cases = (TestCase("", "7", "stdin"),)
+    for end in ("exit(3)", "raise SystemExit('no')"):
+        verdicts = [grade_program(Program(f"print(7)\n{end}", None, cases, official=o), LIMITS) for o in (False, True)]
+        assert [verdict.right for verdict in verdicts] == [False, True]
+    task = catalog.task("smoke-livecodebench")
+    assert (limits_of(task).memory, limits_of(task, official=True).memory) == (1 << 30, 4 << 30)
+    hungry = Program("x = bytearray(1200 << 20)\nprint(7)", None, cases)
+    assert grade_program(hungry, limits_of(task)).first_fault == "test 1: memory"
+    assert grade_program(replace(hungry, official=True), limits_of(task, official=True)).right
+
+
+@pytest.mark.parametrize("down", ["before it begins", "in its first run"])
+def test_a_sandbox_that_goes_down_by_itself_is_no_wrong_answer(monkeypatch: pytest.MonkeyPatch, down: str) -> None:
+    made: list[Box] = []
+
+    @contextmanager
+    def failing(limits: Limits) -> Iterator[Box]:
+        with sandbox.opened(limits) as box:
+            made.append(box)
+            if len(made) == 1 and down == "before it begins":
+                box._process.kill()
+                box._process.wait()
+            elif len(made) == 1:
+                monkeypatch.setattr(box, "_receive", lambda *_: (_ for _ in ()).throw(EOFError))
+            yield box
+
+    monkeypatch.setattr(grader, "opened", failing)
+    assert grade_program(Program(READERS["input"], None, SUMS), LIMITS).first_fault is None
+    assert len(made) == 2
+    made[:] = [made[0]]
+    assert grade_program(Program(WRONG["kill the runner"][0], None, SUMS), LIMITS).first_fault == "test 1: lost"
+    assert len(made) == 3
 
 
 def test_many_programs_keep_their_order() -> None:

@@ -45,6 +45,13 @@ _RUNNER_MEMORY = 128 << 20
 """What the runner inside may hold beside the program: one process alone meets its own limit before the group's."""
 
 
+_ENVIRONMENT = {
+    **{"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "TMPDIR": "/tmp"},  # noqa: S108
+    # On a machine of many cores numpy would start a thread for each, and meet the limits with its import alone.
+    **{"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+}
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a program may use. Seconds, bytes, processes."""
@@ -105,7 +112,7 @@ def command(limits: Limits, extra: Iterable[str] = ()) -> list[str]:
     words = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534"]
     words += ["--disable-userns", "--cap-drop", "ALL", "--new-session", "--die-with-parent", "--clearenv"]
     words += ["--hostname", "sandbox"]
-    for name, value in {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}.items():  # noqa: S108
+    for name, value in _ENVIRONMENT.items():
         words += ["--setenv", name, value]
     for folder in ("/usr", "/lib", "/lib64", "/bin"):
         words += ["--ro-bind-try", folder, folder]
@@ -153,9 +160,9 @@ class Box:
         """Whether another program may run here: the runner is up, and nothing was left behind."""
         return self._down is None
 
-    def load(self, program: str, call: str | None = None, *, names: bool = False) -> None:
+    def load(self, program: str, call: str | None = None, *, official: bool = False) -> None:
         """Take a program for the next runs; see `sandboxed`."""
-        order = json.dumps({"what": "program", "call": call, "names": names}).encode()
+        order = json.dumps({"what": "program", "call": call, "official": official}).encode()
         deadline = time.monotonic() + self._limits.start_s
         try:
             self._send(order, deadline)
@@ -233,15 +240,15 @@ class Box:
 
 @contextmanager
 def sandboxed(
-    program: str, limits: Limits, call: str | None = None, *, extra: Iterable[str] = (), names: bool = False
+    program: str, limits: Limits, call: str | None = None, *, extra: Iterable[str] = (), official: bool = False
 ) -> Iterator[Box]:
     """A sandbox with a program in it. `call`: the function of `class Solution` to call with JSON arguments.
 
-    `names`: what the benchmark's own grader imports for a program is there already. Raises `EnvironmentFault` when no
-    sandbox can be started; a program that doesn't even compile is a result.
+    `official`: what the benchmark's own grader imports for a program is there already. Raises `EnvironmentFault` when
+    no sandbox can be started; a program that doesn't even compile is a result.
     """
     with opened(limits, extra=extra) as box:
-        box.load(program, call, names=names)
+        box.load(program, call, official=official)
         yield box
 
 

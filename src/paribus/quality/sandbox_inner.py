@@ -12,15 +12,16 @@ other side starts a fresh sandbox.
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import ctypes
-import io
 import json
 import os
 import resource
 import select
 import shutil
 import signal
+import site
 import struct
 import sys
 import time
@@ -41,6 +42,12 @@ _OFFICIAL_NAMES = (
 )
 """Modules whose names the benchmark's own grader imports for every program (`import_string` of its testing_util.py)."""
 
+
+_SOURCE = "/tmp/program.py"
+"""Where a program lies while it runs: it may read itself."""
+
+_STACK = 256 << 20
+"""Bytes of stack of a program's first thread; deep recursion needs it."""
 
 _PR_SET_DUMPABLE = 4
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -71,34 +78,46 @@ def send(descriptor: int, data: bytes) -> None:
 
 
 class Program:
-    """What to run: its source, the function to call (none: the whole program), whether names are imported ahead."""
+    """What to run: its source, the function to call (none: the whole program), whether by the benchmark's own rule."""
 
-    def __init__(self, source: str, call: str | None, names: bool) -> None:
-        self.source, self.call, self.names = source, call, names
+    def __init__(self, source: str, call: str | None, official: bool) -> None:
+        self.source, self.call, self.official = source, call, official
 
 
 def limit(settings: dict[str, Any], cpu_s: int) -> None:
-    """Limits of the program's own process; a program can lower but not raise them."""
+    """Limits of the program's own process; a program can lower but not raise them.
+
+    Its stack it may raise, as programs for such problems do: the stack is memory, and memory has its limit.
+    """
     for what, value in (
         (resource.RLIMIT_AS, settings["memory"]),
         (resource.RLIMIT_FSIZE, settings["files"]),
         (resource.RLIMIT_CPU, cpu_s),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 256),
-        (resource.RLIMIT_STACK, 256 << 20),
     ):
         try:
             resource.setrlimit(what, (value, value))
         except (ValueError, OSError):
             pass
+    most = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    resource.setrlimit(resource.RLIMIT_STACK, (_STACK if most == resource.RLIM_INFINITY else min(_STACK, most), most))
+
+
+def stream(descriptor: int, mode: str, errors: str) -> Any:
+    """A standard stream with the attributes that the interpreter gives its own."""
+    file: Any = open(descriptor, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
+    file.buffer.raw.name = ("<stdin>", "<stdout>", "<stderr>")[descriptor]
+    return file
 
 
 def program_process(
     program: Program, stdin: int, stdout: int, stderr: int, settings: dict[str, Any], cpu_s: int
-) -> None:
-    """The forked child: standard streams of its own, a fresh `__main__`, and the program."""
+) -> int:
+    """The forked child: standard streams of its own, a fresh `__main__`, the program to its end. Its exit status."""
     _prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
     os.setsid()
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as the interpreter has it
     os.dup2(stdin, 0)
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
@@ -106,72 +125,124 @@ def program_process(
     limit(settings, cpu_s)
     sys.path.append("/box/site")
     sys.setrecursionlimit(100_000)
-    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8", errors="replace")
-    sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8")
-    sys.stderr = io.TextIOWrapper(
-        io.FileIO(2, "w", closefd=False), encoding="utf-8", errors="replace", write_through=True
-    )
+    sys.stdin, sys.stdout = stream(0, "r", "replace"), stream(1, "w", "strict")
+    sys.stderr = stream(2, "w", "backslashreplace")
     vars(sys).update(__stdin__=sys.stdin, __stdout__=sys.stdout, __stderr__=sys.stderr)
-    sys.argv = ["program.py"]
-    main = types.ModuleType("__main__")
-    main.__dict__["__builtins__"] = builtins
-    main.__dict__["__file__"] = "/tmp/program.py"
-    sys.modules["__main__"] = main
-    status = 1
+    sys.argv = [_SOURCE]
+    # A function's file is imported, as its judge imports it: what stands below the main guard isn't run.
+    main = types.ModuleType("__main__" if program.call is None else "solution")
+    main.__dict__.update(__builtins__=builtins, __file__=_SOURCE)
+    sys.modules["__main__"] = sys.modules[main.__name__] = main
+    status = status_of(program, main)
+    return finish(main) or status
+
+
+def status_of(program: Program, main: types.ModuleType) -> int:
+    """Run a program; its exit status, 77 where memory ran out."""
     try:
-        code = compile(program.source, "program.py", "exec", dont_inherit=True)
-        if program.names:
-            official_names(main)
-        if program.call is None:
-            exec(code, main.__dict__)
-        else:
-            call_solution(code, program.call, main)
-        status = 0
+        run_program(program, main)
     except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else (0 if end.code is None else 1)
+        if program.official and program.call is None:
+            return 0  # The benchmark's grader looks at the output alone.
+        return end.code if isinstance(end.code, int) else (0 if end.code is None else 1)
     except MemoryError:
-        status = 77
+        return 77
     except BaseException as error:
         try:
             print(f"{type(error).__name__}: {error}"[:400], file=sys.stderr)
         except BaseException:
             pass
+        return 1
+    return 0
+
+
+def finish(main: types.ModuleType) -> int:
+    """What the interpreter does when a program ends; 1 where its output can't be written.
+
+    It waits for the program's threads, runs what was left for the end, and closes the files that the program's names
+    hold. (Ending the interpreter itself would do, at three times the cost of a short test.)
+    """
+    threads: Any = sys.modules.get("threading")
+    last: list[Any] = [threads._shutdown] if threads is not None else []
+    for step in (*last, atexit._run_exitfuncs):
+        try:
+            step()
+        except BaseException:
+            pass
+    written = flushed(sys.stdout)  # Before its names go: a stream of its own may need them.
+    main.__dict__.clear()
+    return 0 if flushed(sys.__stdout__) and written else 1
+
+
+def flushed(file: Any) -> bool:
+    """Write what a stream still holds; false where that fails."""
     try:
-        sys.stdout.flush()
+        if file is not None and not getattr(file, "closed", False):
+            file.flush()
     except BaseException:
-        status = status or 1
-    os._exit(status & 255)
+        return False
+    return True
+
+
+def run_program(program: Program, main: types.ModuleType) -> None:
+    """Compile a program from its file's bytes, as the interpreter does, and run it."""
+    source = program.source.encode()
+    try:
+        with open(_SOURCE, "wb") as file:
+            file.write(source)
+    except OSError:
+        pass
+    code = compile(source, _SOURCE, "exec", dont_inherit=True)
+    if program.official:
+        official_names(main)
+    if program.call is None:
+        exec(code, main.__dict__)
+    else:
+        call_solution(code, program.call, main)
 
 
 def official_names(main: types.ModuleType) -> None:
-    """Everything that the benchmark's own grader has imported before a program begins."""
+    """Everything that the benchmark's own grader has imported and set before a program begins."""
     for module in _OFFICIAL_NAMES.split():
         exec(f"from {module} import *\nimport {module}", main.__dict__)
+    sys.setrecursionlimit(50_000)
 
 
 def call_solution(code: types.CodeType, call: str, main: types.ModuleType) -> None:
-    """Call `Solution().<call>` (or a plain function) with one JSON argument a line; print the result as JSON.
+    """Call `Solution().<call>` (or a plain function) with one JSON argument a line; print its result in two lines.
 
-    What the program prints itself goes to standard error, so that the output is the result alone.
+    The first is the result as JSON, the second says whether that JSON equals whatever the result itself equals. What
+    the program prints goes to standard error, so that the output is the result alone.
     """
     arguments = [json.loads(line) for line in sys.stdin.read().split("\n") if line.strip()]
-    out, sys.stdout = sys.stdout, sys.stderr
+    out = os.dup(1)
+    os.dup2(2, 1)
     exec(_SOLUTION_NAMES, main.__dict__)
     exec(code, main.__dict__)
     holder = main.__dict__.get("Solution")
     function = getattr(holder(), call) if holder is not None else main.__dict__[call]
     result = function(*arguments)
-    sys.stdout = out
-    print(json.dumps(result, default=plain))
+    exact = equals_json(list(result) if isinstance(result, tuple) else result)
+    with open(out, "w", encoding="utf-8") as file:
+        file.write(f"{json.dumps(result, default=plain)}\n{json.dumps(exact)}\n")
 
 
 def plain(value: Any) -> Any:
-    """JSON for what solutions return beside lists and numbers."""
-    if isinstance(value, (set, frozenset, tuple)):
-        return list(value)
+    """JSON for what solutions return beside lists and numbers. A set has no order to compare, and is refused."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(type(value).__name__)
+
+
+def equals_json(value: Any) -> bool:
+    """Whether JSON has a value that equals this one: no set, no tuple within a list, no key that isn't text."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return True
+    if isinstance(value, list):
+        return all(map(equals_json, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, str) for key in value) and all(map(equals_json, value.values()))
+    return getattr(value, "ndim", None) == 0  # a number of numpy
 
 
 def sweep() -> bool:
@@ -208,10 +279,11 @@ def run(
     err_read, err_write = os.pipe()
     child = os.fork()
     if child == 0:
+        code = 1
         try:
-            program_process(program, source, out_write, err_write, settings, int(time_s) + 2)
+            code = program_process(program, source, out_write, err_write, settings, int(time_s) + 2)
         finally:
-            os._exit(1)
+            os._exit(code & 255)
     for descriptor in (source, out_write, err_write):
         os.close(descriptor)
     clock = Clock(child, time_s, patience)
@@ -327,12 +399,16 @@ def serve() -> None:
     settings = json.loads(receive(incoming))
     _prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     send(outgoing, b"ready")
+    # What the interpreter has without -S; a program may end in `exit()`.
+    site.setquit()
+    site.setcopyright()
+    site.sethelper()
     program = Program("", None, False)
     while True:
         order = json.loads(receive(incoming))
         content = receive(incoming)
         if order["what"] == "program":
-            program = Program(content.decode("utf-8", "replace"), order["call"], order["names"])
+            program = Program(content.decode("utf-8", "replace"), order["call"], order["official"])
             continue
         report, output = run(program, content, settings, float(order["time_s"]), float(order["patience"]))
         send(outgoing, json.dumps(report).encode())

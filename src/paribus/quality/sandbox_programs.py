@@ -62,6 +62,7 @@ for place in [facts["secret"], facts["folder"], "/etc/shadow", "/etc/passwd", "/
         "looks for secrets in environment variables",
         """
 known = {"PATH", "HOME", "LANG", "TMPDIR", "PWD", "LC_CTYPE", "SHLVL", "_", "LD_LIBRARY_PATH"}
+known |= {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}
 more = sorted(set(os.environ) - known)
 if more: print("BREACH variables", more)
 for pid in [p for p in os.listdir("/proc") if p.isdigit()]:

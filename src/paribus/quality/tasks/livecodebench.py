@@ -1,9 +1,10 @@
 """LiveCodeBench: programs that read standard input (or a class with one method), all tests in the sandbox.
 
 `strict` (the headline): the last block of Python in the answer passes every test in a process of its own, as any
-program would run. `official`: the benchmark's choice of code, the text between the last two lines with three backticks,
-with the names that its grader imports ahead of every program; its grader's faults (it replaces standard input by a
-stand-in, and leaves the expected output where a program can find it) are not part of the rule.
+program would run. `official`: the benchmark's own rule: the text between the last two lines with three backticks, the
+names that its grader imports ahead of every program, its comparison of outputs, no look at the exit status, and no
+limit on memory but the sandbox's (its runner sets none). Its grader's faults (it replaces standard input by a stand-in,
+and leaves the expected output where a program can find it) are not part of the rule.
 
 The time limit of a test counts CPU time and is scaled by what a fixed workload takes on this machine
 (`paribus.quality.calibration`); on a busy core a run may take longer on the wall.
@@ -30,6 +31,8 @@ from paribus.quality.tasks.pickled import read_cases
 _FENCE = re.compile(r"^[ \t]{0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<tag>[^\s`]*)[^\n`]*$")
 _PYTHON = {"python", "python3", "py", "py3", "pypy", "pypy3"}
 
+OFFICIAL_MEMORY_MB = 4096
+"""Megabytes that a program may take by the official rule: what its runner names in a comment; it sets no limit."""
 
 PATIENCE = 4.0
 """How many times its limit a test may take on the wall while its core is busy with something else."""
@@ -39,9 +42,11 @@ class LiveCodeBenchFamily:
     """Programs, right when they pass every test."""
 
     name = "livecodebench"
-    version = "2"
+    version = "3"
     headline = ("strict", "share of programs that pass every test, averaged over the repeats")
-    mark_titles: dict[str, str] = {"official": "the benchmark's own rule: its choice of the code, its imports"}
+    mark_titles: dict[str, str] = {
+        "official": "the benchmark's own rule: its choice of the code, its imports, its comparison"
+    }
 
     def __init__(self) -> None:
         self._verdicts: dict[Program, Verdict] = {}
@@ -65,10 +70,12 @@ class LiveCodeBenchFamily:
         if code is None and not official:
             return Grade(0.0, None, {"official": 0.0, "answered": 0.0})
         strict = self._verdict(item, code, task)
-        # What passes as it stands passes with names imported ahead of it as well.
-        other = strict if official == code and strict.right else self._verdict(item, official, task, names=True)
+        # What passes as it stands passes with names imported ahead of it as well; the comparison is made in that run.
+        other = strict if official == code and strict.right else self._verdict(item, official, task, official=True)
         words = "no code" if code is None else strict.first_fault or f"passed {strict.passed} of {strict.tests}"
-        return Grade(float(strict.right), words, {"official": float(other.right), "answered": float(code is not None)})
+        return Grade(
+            float(strict.right), words, {"official": float(other.officially_right), "answered": float(code is not None)}
+        )
 
     def prepare(
         self, answers: Sequence[tuple[Item, str]], task: QualityTask, progress: Callable[[int, int], None]
@@ -78,7 +85,7 @@ class LiveCodeBenchFamily:
         self._grade_all(strict, task, progress)
         right = {program for program in strict if self._verdicts[program].right}
         taken = {_program(item, code) for item, text in answers if (code := official_code(text)).strip()}
-        self._grade_all({replace(program, names=True) for program in taken - right}, task, progress)
+        self._grade_all({replace(program, official=True) for program in taken - right}, task, progress)
 
     @property
     def grading(self) -> Grading | None:
@@ -96,15 +103,20 @@ class LiveCodeBenchFamily:
         )
 
     def _grade_all(self, programs: set[Program], task: QualityTask, progress: Callable[[int, int], None]) -> None:
-        todo = sorted(programs - self._verdicts.keys(), key=lambda program: (program.code, program.call or ""))
-        if todo:
-            self._seconds = seconds_of(task)
-            self._verdicts.update(zip(todo, grade_programs(todo, limits_of(task), progress), strict=True))
+        for official in (False, True):
+            todo = sorted(
+                (one for one in programs - self._verdicts.keys() if one.official == official),
+                key=lambda program: (program.code, program.call or ""),
+            )
+            if todo:
+                self._seconds = seconds_of(task)
+                limits = limits_of(task, official=official)
+                self._verdicts.update(zip(todo, grade_programs(todo, limits, progress), strict=True))
 
-    def _verdict(self, item: Item, code: str | None, task: QualityTask, *, names: bool = False) -> Verdict:
+    def _verdict(self, item: Item, code: str | None, task: QualityTask, *, official: bool = False) -> Verdict:
         if not code or not code.strip():
             return Verdict(0, len(cases_of(item)), "no code")
-        program = replace(_program(item, code), names=names)
+        program = replace(_program(item, code), official=official)
         self._grade_all({program}, task, lambda _done, _of: None)
         return self._verdicts[program]
 
@@ -114,11 +126,12 @@ def seconds_of(task: QualityTask) -> float:
     return float(task.settings.get("test_seconds", 6.0))
 
 
-def limits_of(task: QualityTask) -> Limits:
+def limits_of(task: QualityTask, *, official: bool = False) -> Limits:
     """The limits of one test on this machine: the rule's seconds times this machine's factor, megabytes."""
+    memory = OFFICIAL_MEMORY_MB if official else int(task.settings.get("memory_mb", 1024))
     return Limits(
         time_s=seconds_of(task) * measured().factor,
-        memory=int(task.settings.get("memory_mb", 1024)) << 20,
+        memory=memory << 20,
         patience=PATIENCE,
     )
 
