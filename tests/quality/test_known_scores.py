@@ -7,18 +7,19 @@ import shutil
 from pathlib import Path
 
 import pytest
-from quality_journals import ROOT, Sheet, entry
+from quality_journals import HEADER, ROOT, Sheet, entry
 
 from paribus.catalog import Catalog
 from paribus.conditions import UsageError
 from paribus.quality import harness
-from paribus.quality.asking import Question
+from paribus.quality.asking import Question, missing
 from paribus.quality.calibration import factor_of
 from paribus.quality.data import item_id, load_items
 from paribus.quality.journal import Entry, Key, read_journal
 from paribus.quality.run import read_score, score_start
-from paribus.quality.samples import read_samples
-from paribus.quality.summary import QualitySummary
+from paribus.quality.samples import Sample, accounts, read_samples
+from paribus.quality.score import scores_of
+from paribus.quality.summary import BY_EXAM_YEAR, QualitySummary
 from paribus.quality.tasks.mmlu_pro import guessed
 
 
@@ -50,6 +51,26 @@ def test_aime_avg_and_majority(catalog: Catalog, sheet: Sheet) -> None:
     assert headline.low is not None
     assert headline.high is not None
     assert headline.low < headline.value < headline.high
+
+
+def test_the_real_aime_has_an_interval_by_exam_year_beside_it(catalog: Catalog) -> None:
+    """Three exams of two questions, right in 2 of 2, 1 of 2 and 0 of 2. Two exams are too few."""
+    task, years = catalog.task("aime-2024-2026"), [2024, 2025, 2026]
+    items = [{"id": f"q{year}-{n}", "year": year, "problem": "", "answer": 7} for year in years for n in range(2)]
+    right = {2024: (1.0, 1.0), 2025: (1.0, 0.0), 2026: (0.0, 0.0)}
+    nothing = accounts((missing(Key(task.task, "q", 0)),))
+    samples = [
+        Sample(str(item["id"]), 0, str(item["year"]), right[item["year"]][n % 2], "7", **nothing)
+        for n, item in enumerate(items)
+    ]
+    header = HEADER.model_copy(update={"task": task.task, "family": "aime", "repeats": 1})
+    found = {one.name: one for one in scores_of(task, header, items, samples, None)}
+    by_year, headline = found[BY_EXAM_YEAR], next(one for one in found.values() if one.headline)
+    assert by_year.value == headline.value == pytest.approx(0.5)
+    # The years' means are 1, 0.5 and 0: an error of 0.5 / sqrt(3), times 4.30 (t of 2).
+    assert (by_year.low, by_year.high) == (0.0, 1.0)
+    two = scores_of(task, header, items[:4], samples[:4], None)
+    assert BY_EXAM_YEAR not in {one.name for one in two}
 
 
 def test_mmlu_pro_strict_lenient_official_and_unanswered(catalog: Catalog, sheet: Sheet) -> None:

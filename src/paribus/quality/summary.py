@@ -11,6 +11,9 @@ from paribus.conditions import Flag
 NAMED_CAP = 0.15
 """A score of which the cap cut more answers than this share carries its budget in its name."""
 
+BY_EXAM_YEAR = "by-exam-year"
+"""Name of the score whose interval is over exam years, not over questions."""
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from paribus.quality.summary import QualitySummary
+from paribus.quality.summary import BY_EXAM_YEAR, QualitySummary
 from paribus.results.data import RunData
 from paribus.speed.metrics import metrics
 from paribus.speed.metrics.answer_time import CAPPED
@@ -175,7 +175,8 @@ def _plain(tag: str, value: float | None) -> Iterator[Number]:
 
 def _scores(quality: QualitySummary) -> Iterator[Number]:
     for score in quality.scores:
-        basis = "questions" if score.low is not None else "none"
+        sampled = "exam years" if score.name == BY_EXAM_YEAR else "questions"
+        basis = sampled if score.low is not None else "none"
         yield Number(
             f"score_{score.name}",
             score.title,

@@ -14,6 +14,7 @@ BASIS = {
     "kinds": "over kinds of text of one start, so it knows nothing of what differs between starts",
     "batches": "over parts of one start's window, so it knows nothing of what differs between starts",
     "questions": "over questions",
+    "exam years": "over exam years, of which there are few",
     "none": "no interval",
 }
 """What an interval rests on, in words."""
