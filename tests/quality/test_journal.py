@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from quality_journals import HEADER, entry
 
 from paribus.conditions import CheckFailed, UsageError
-from paribus.quality.journal import Journal, Key, read_journal
+from paribus.quality.journal import Journal, Key, address_hash, read_journal
+from paribus.wire import Endpoint
 
 
 def test_a_journal_gives_back_what_was_appended(tmp_path: Path) -> None:
@@ -60,18 +61,43 @@ def test_a_key_is_appended_once(tmp_path: Path) -> None:
             journal.append(entry("t", "a", 0, "second"))
 
 
-def test_the_last_of_two_lines_with_one_key_wins(tmp_path: Path) -> None:
+def test_a_second_line_with_one_key_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     with Journal(path, HEADER) as journal:
         journal.append(entry("t", "a", 0, "first"))
     with path.open("a") as file:
         file.write(entry("t", "a", 0, "second").model_dump_json() + "\n")
-    assert read_journal(path)[1][Key("t", "a", 0)].text == "second"
+    with pytest.raises(CheckFailed, match="line 3: a second answer to t, a, 0, 0"):
+        read_journal(path)
+
+
+@pytest.mark.parametrize("form", ["1", "3", '"x"', "null", "[[]]"])
+def test_a_journal_of_another_form_is_refused_in_one_sentence(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "journal.jsonl"
+    Journal(path, HEADER).__exit__(None, None, None)
+    path.write_text(path.read_text().replace('"schema_version":2', f'"schema_version":{form}'))
+    with pytest.raises(CheckFailed, match="this Paribus reads form 2: its answers can't be scored"):
+        read_journal(path)
+
+
+def test_an_address_is_told_apart_and_not_told() -> None:
+    here, there = (Endpoint(f"http://{host}/v1", "m") for host in ("10.1.2.3:8000", "10.1.2.4:8000"))
+    assert address_hash(here) == address_hash(Endpoint("http://10.1.2.3:8000/v1/", "m"))
+    assert address_hash(here) != address_hash(there)
+    assert len(address_hash(here)) == 12
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"cap": 200}, "cap is 100 there and 200 here"), ({"items": ["a"]}, "other items"), ({"model": "n"}, "model is")],
+    [
+        ({"cap": 200}, "cap is 100 there and 200 here"),
+        ({"items": ["a"]}, "other items"),
+        ({"model": "n"}, "model is"),
+        ({"extra_body": {"temperature": 0}}, "extra_body is {} there"),
+        ({"endpoint": "0" * 12}, "endpoint is None there"),
+        ({"served_as": "n"}, "served_as is"),
+        ({"profile": "greedy"}, "profile is"),
+    ],
 )
 def test_a_journal_of_other_conditions_is_not_continued(tmp_path: Path, change: dict, words: str) -> None:
     path = tmp_path / "journal.jsonl"

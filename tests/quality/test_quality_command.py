@@ -19,6 +19,7 @@ from paribus.catalog import Catalog, PlannedMeasure
 from paribus.cli import quality, score
 from paribus.conditions import CheckFailed, UsageError
 from paribus.engines import StartRecord
+from paribus.quality.believed import Witness, wrong_seeds
 from paribus.quality.journal import read_journal
 from paribus.quality.run import generate_start, score_start
 from scripted import DONE, Script, Scripted, Step, content, finish, usage
@@ -221,6 +222,61 @@ def test_an_engine_without_seeds_gets_none_and_that_is_recorded(
     assert all("seed" not in emission.request for emission in scripted.log())
     assert {emission.request["temperature"] for emission in scripted.log()} == {0.0}
     assert read_journal(tmp_path / "journal.jsonl")[0].left_out == ["seed"]
+
+
+def test_greedy_that_an_engine_refuses_is_no_greedy_run(scripted: Scripted, catalog: Catalog, tmp_path: Path) -> None:
+    scripted.register("m", said("\\boxed{75}"))
+    session = session_of(scripted, catalog, set())
+    record = generate_start(session, planned(catalog, sampling_profile="greedy"), catalog, tmp_path)
+    assert record.observed["sampling_accepted"] == []
+    assert all(not {"temperature", "seed"} & emission.request.keys() for emission in scripted.log())
+    header = read_journal(tmp_path / "journal.jsonl")[0]
+    assert (header.sampling, header.left_out, header.profile) == ({}, ["seed", "temperature"], "greedy")
+    (flag,) = [flag for flag in score_start(tmp_path, catalog).flags if flag.id == "sampling_left_out"]
+    assert flag.severity == "invalid"
+    assert "seed, temperature: this engine can't be asked for greedy answers" in flag.text
+
+
+def test_greedy_that_an_engine_takes_is_no_fault(scripted: Scripted, catalog: Catalog, tmp_path: Path) -> None:
+    scripted.register("m", said("\\boxed{75}"))
+    session = session_of(scripted, catalog, {"temperature"})
+    generate_start(session, planned(catalog, sampling_profile="greedy"), catalog, tmp_path)
+    (flag,) = [flag for flag in score_start(tmp_path, catalog).flags if flag.id == "sampling_left_out"]
+    assert (flag.severity, flag.text) == ("note", "Sampling fields left out: seed.")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--extra-body", '{"temperature": 1}'], "extra_body is"),
+        ([], "extra_body is"),
+        (["--extra-body", '{"temperature": 0}', "--base-url", "{other}"], "endpoint is"),
+    ],
+)
+def test_a_run_is_not_continued_under_other_conditions(
+    scripted: Scripted, tmp_path: Path, more: list[str], words: str
+) -> None:
+    scripted.register("m", said("The answer is \\boxed{075}."))
+    ask(scripted, tmp_path / "out", "--extra-body", '{"temperature": 0}', "--no-score")
+    asked = len(scripted.log())
+    other = scripted.base_url.replace("127.0.0.1", "localhost")
+    again = [word.replace("{other}", other) for word in more]
+    with pytest.raises(UsageError, match=f"belongs to other conditions \\({words}"):
+        ask(scripted, tmp_path / "out", *again, "--no-score")
+    assert len(scripted.log()) == asked
+
+
+def test_what_was_asked_is_made_again_from_the_journal(scripted: Scripted, catalog: Catalog, tmp_path: Path) -> None:
+    """The sha256 of every request that was sent follows from the journal's header and the task."""
+    scripted.register("m", said("The answer is \\boxed{075}."))
+    words = ["--extra-body", '{"top_k": 4, "stream_options": null}', "--temperature", "0.5"]
+    for task in ("smoke-aime", "smoke-tau2", "smoke-mmlu-pro"):
+        ask(scripted, tmp_path / task, *words, "--no-score", task=task)
+        header, entries = read_journal(tmp_path / task / "journal.jsonl")
+        witness = Witness(header)
+        score_start(tmp_path / task, catalog, seen=witness)
+        assert (witness.wrong, witness.seen) == ([], len(entries))
+        assert list(wrong_seeds(header, entries)) == []
 
 
 def test_items_that_are_not_the_plans_are_refused(scripted: Scripted, catalog: Catalog, tmp_path: Path) -> None:

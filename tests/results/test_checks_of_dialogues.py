@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from paribus.catalog import Catalog
+from paribus.conditions import Manifest
 from paribus.engines.envs import environment_marker
 from paribus.quality.journal import Header
 from paribus.results.check_quality import _lacks_harness, _strange
@@ -40,6 +43,11 @@ def test_a_journal_with_another_user_than_declared_is_found() -> None:
         scale=None, limit=None, sampling={}, left_out=[], model="m", released=None, thinking=False, concurrency=1,
         harness={"user_simulator": "scripted"},
     )  # fmt: skip
-    assert list(_strange(header, {"user_simulator": "scripted", "task": "tau2"}, {})) == []
-    [said] = _strange(header, {"user_simulator": "org/user@1, temperature 0.0"}, {})
+
+    def strange(declared: dict[str, str]) -> list[str]:
+        said = SimpleNamespace(declared=declared, observed={}, origin="endpoint")
+        return list(_strange(header, cast(Manifest, said), Catalog(ROOT)))
+
+    assert strange({"user_simulator": "scripted", "task": "tau2"}) == []
+    [said] = strange({"user_simulator": "org/user@1, temperature 0.0"})
     assert "user_simulator is declared 'org/user@1, temperature 0.0' and the journal was made for 'scripted'" in said

@@ -1,5 +1,6 @@
 """Quality runs: sealed from their scores, scored again by the check, compared question by question."""
 
+import hashlib
 import json
 from dataclasses import replace
 
@@ -13,9 +14,12 @@ from paribus.cli._items import LocalItems
 from paribus.conditions import CheckFailed, RunPath
 from paribus.engines.base import StartRecord
 from paribus.engines.starts import Measured, StartFolder, manifest_of
+from paribus.quality.asking import Question, body_of, seed_of
+from paribus.quality.believed import asking_of
 from paribus.quality.data import item_id, load_items
-from paribus.quality.journal import Entry, Header, Journal
+from paribus.quality.journal import Entry, Header, Journal, Key
 from paribus.quality.run import score_start
+from paribus.quality.tasks import family_of
 from paribus.results.build import DATABASE, build
 from paribus.results.compare import compare
 from paribus.results.data import RunData
@@ -59,17 +63,22 @@ def quality_run(
         cap=planned.declared["cap"],
         scale=scale,
         limit=effort.items,
-        sampling={"temperature": 0.2},
+        profile=planned.declared["sampling_profile"],
+        sampling=planned.declared["sampling"],
         left_out=[],
         model=system.model.model,
         released=system.model.released,
         thinking=False,
-        concurrency=task.concurrency,
+        concurrency=planned.declared["requests_at_once"],
+        served_as=system.model.model,
     )
     with Journal(folder.path / "journal.jsonl", header) as journal:
         for place, item in enumerate(items.items):
-            journal.append(_entry(task.task, ids[place], item["answer"] if place < right else 999))
-    seen = {"card": "Test CPU", "engine_version": "1.0", "items_hash": items.hash}
+            text = family_of(task).prompt(item, items, task)
+            asked = Question(Key(task.task, ids[place], 0), ({"role": "user", "content": text},))
+            journal.append(_entry(header, asked, item["answer"] if place < right else 999))
+    accepted = sorted(["seed", *header.sampling])
+    seen = {"card": "Test CPU", "engine_version": "1.0", "items_hash": items.hash, "sampling_accepted": accepted}
     stamp = "2026-12-01T10:00:00Z"
     measured = Measured(planned, StartRecord(), seen, {}, stamp, stamp, 1.0, 2.0)
     folder.seal(manifest_of(folder, measured))
@@ -79,13 +88,11 @@ def quality_run(
     return run
 
 
-def _entry(task: str, item: str, answer: int) -> Entry:
+def _entry(header: Header, asked: Question, answer: int) -> Entry:
     return Entry(
-        task=task,
-        item=item,
-        repeat=0,
-        seed=1,
-        body_sha256="0" * 64,
+        **asked.key._asdict(),
+        seed=seed_of(asked.key),
+        body_sha256=hashlib.sha256(body_of(asking_of(header), asked)).hexdigest(),
         attempts=1,
         status=200,
         error=None,

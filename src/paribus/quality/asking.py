@@ -82,6 +82,20 @@ def seed_of(key: Key) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) & 0x7FFF_FFFF
 
 
+def body_of(asking: Asking, question: Question) -> bytes:
+    """The request that a question makes: always the same bytes. Raises `UsageError` for what can't be sent."""
+    prompt = PromptLine(
+        id=question.key.item[:200] or "item", messages=list(question.messages), tools=list(question.tools) or None
+    )
+    return payload(
+        asking.endpoint,
+        prompt,
+        max_tokens=asking.cap,
+        sampling=asking.sampling,
+        extra={"seed": seed_of(question.key)} if asking.seeds else {},
+    )
+
+
 class LiveAnswerer:
     """Asks the server and journals each answer; what the journal has already isn't asked again.
 
@@ -120,16 +134,7 @@ class LiveAnswerer:
     async def _ask(self, question: Question) -> Callable[[], Entry]:
         """Send a question until it is answered or given up; what makes the entry, which may take a while."""
         asking, seed = self._asking, seed_of(question.key) if self._asking.seeds else None
-        prompt = PromptLine(
-            id=question.key.item[:200] or "item", messages=list(question.messages), tools=list(question.tools) or None
-        )
-        body = payload(
-            asking.endpoint,
-            prompt,
-            max_tokens=asking.cap,
-            sampling=asking.sampling,
-            extra={} if seed is None else {"seed": seed},
-        )
+        body = body_of(asking, question)
         for attempt in range(1, asking.attempts + 1):
             outcome = await self._send(body, question.key)
             if not _worth_retrying(outcome):
@@ -156,16 +161,27 @@ class LiveAnswerer:
         return outcome
 
 
+Seen = Callable[[Question, Entry], None]
+"""Told of each question and the journal's answer to it."""
+
+
+def _unseen(_question: Question, _entry: Entry) -> None:
+    pass
+
+
 class ReplayAnswerer:
     """Answers from a journal; what it doesn't have is a failed answer."""
 
-    def __init__(self, entries: Mapping[Key, Entry]) -> None:
-        self._entries = entries
+    def __init__(self, entries: Mapping[Key, Entry], seen: Seen = _unseen) -> None:
+        self._entries, self._seen = entries, seen
 
     async def answer(self, question: Question) -> Entry:
         """The journal's answer to this question."""
         entry = self._entries.get(question.key)
-        return missing(question.key) if entry is None else question.same(entry)
+        if entry is None:
+            return missing(question.key)
+        self._seen(question, entry)
+        return question.same(entry)
 
 
 def missing(key: Key) -> Entry:

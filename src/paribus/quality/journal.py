@@ -1,22 +1,27 @@
 """The journal of a quality start: one line a request, appended and synced. Scoring needs nothing else.
 
 The first line is a header that says what the journal belongs to; every other line is one `Entry`, keyed by
-(task, item, repeat, turn). Appending a key that is there already is refused; when a file made elsewhere has a key
-twice, the last line wins. A last line without its newline (a crash, a full disk) is dropped.
+(task, item, repeat, turn); a key stands there once. A last line without its newline (a crash, a full disk) is dropped.
+
+Whoever submits a journal may have written anything into it: numbers are bounded here, and what the header says is held
+against the task, its items and what was declared before it is believed (`quality/believed.py`, `paribus check`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, BinaryIO, Final, Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from paribus.catalog.reading import one_sentence
 from paribus.conditions import CheckFailed, UsageError
 from paribus.machine.files import disk_faults, sync_folder
+from paribus.wire import Endpoint
 
 
 class Key(NamedTuple):
@@ -29,14 +34,30 @@ class Key(NamedTuple):
 
 
 class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+Number = Annotated[int, Field(ge=0, le=10**9)]
+"""A number of tokens, turns or tries: far more than there ever are, and few enough to be added up."""
+
+Nanoseconds = Annotated[int, Field(ge=0, le=10**15)]
+"""Up to eleven days."""
+
+MOST = 1_000_000
+"""Answers that one journal may promise."""
+
+GREEDY = "greedy"
+"""The sampling profile that asks for the likeliest token each time."""
+
+FORM: Final = 2
+"""Version of the journal's form. 2: the header says what went into each request, so that it can be made again."""
 
 
 class Header(_Line):
     """First line: what was asked, of whom, how. A journal continues only under an equal header."""
 
     kind: Literal["header"] = "header"
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = FORM
     task: str
     family: str
     version: str
@@ -44,20 +65,40 @@ class Header(_Line):
     partial: str | None
     items: list[str]
     """Ids of the items, in the order of the task."""
-    repeats: int
-    cap: int
+    repeats: int = Field(ge=1, le=10_000)
+    cap: int = Field(ge=1, le=10**9)
     scale: str | None
-    limit: int | None
+    limit: int | None = Field(ge=1, le=10**9)
+    profile: str | None = None
+    """Sampling profile: `greedy`, `served`; null where sampling was given by hand."""
     sampling: dict[str, float | int]
     left_out: list[str]
     """Sampling fields that the engine doesn't accept (`seed` among them)."""
     model: str
     released: str | None
     thinking: bool
-    concurrency: int
+    concurrency: int = Field(ge=1, le=10**6)
+    served_as: str = ""
+    """The model's name in requests."""
+    api: Literal["chat", "completions"] = "chat"
+    extra_body: dict[str, Any] = {}
+    """What else each request carried, the switch for thinking among it."""
+    endpoint: str | None = None
+    """12 hex digits of the address asked; null for a server that Paribus started itself, whose port is any."""
     harness: dict[str, Any] | None = None
     """What else decides the answers where another program plays dialogues (Tau2): its build, the user simulator, the
     form of tool use, what was left out and why."""
+
+    @model_validator(mode="after")
+    def _few_enough(self) -> Header:
+        if len(self.items) * self.repeats > MOST:
+            raise ValueError(f"{len(self.items)} items times {self.repeats} repeats are more than {MOST} answers")
+        return self
+
+
+def address_hash(endpoint: Endpoint) -> str:
+    """12 hex digits of an endpoint's address: tells two servers apart and names none of them."""
+    return hashlib.sha256(endpoint.base_url.rstrip("/").encode()).hexdigest()[:12]
 
 
 class Entry(_Line):
@@ -69,22 +110,23 @@ class Entry(_Line):
     kind: Literal["answer"] = "answer"
     task: str
     item: str
-    repeat: int
-    turn: int = 0
-    seed: int | None
+    repeat: int = Field(ge=-1, le=10_000)
+    """-1: a dialogue that only shows what doing nothing gets."""
+    turn: Number = 0
+    seed: int | None = Field(ge=0, lt=2**31)
     body_sha256: str
-    attempts: int
-    status: int
+    attempts: Number
+    status: Number
     error: str | None
     text: str
     reasoning: str
     tool_calls: list[dict[str, str]] = []
     finish_reason: str | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    reasoning_tokens: int | None
-    ttft_ns: int | None
-    e2e_ns: int | None
+    prompt_tokens: Number | None
+    completion_tokens: Number | None
+    reasoning_tokens: Number | None
+    ttft_ns: Nanoseconds | None
+    e2e_ns: Nanoseconds | None
     asked: str | None = None
     """12 hex digits over the question, where it depends on earlier answers (Tau2)."""
 
@@ -106,7 +148,10 @@ class Entry(_Line):
 
 
 def read_journal(path: Path) -> tuple[Header, dict[Key, Entry]]:
-    """Header and entries of a journal; a torn last line is ignored. Raises `CheckFailed` for a broken one."""
+    """Header and entries of a journal; a torn last line is ignored. Raises `CheckFailed` for a broken one.
+
+    Broken: a line of another form, an older form of journal, a key that stands there twice.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -114,10 +159,12 @@ def read_journal(path: Path) -> tuple[Header, dict[Key, Entry]]:
     lines = data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
     if not lines:
         raise CheckFailed(f"{path} is empty: nothing was generated")
-    header = _parse(path, 1, lines[0], Header)
+    header = _header(path, lines[0])
     entries: dict[Key, Entry] = {}
     for number, line in enumerate(lines[1:], 2):
         entry = _parse(path, number, line, Entry)
+        if entry.key in entries:
+            raise CheckFailed(f"{path}, line {number}: a second answer to {', '.join(map(str, entry.key))}")
         entries[entry.key] = entry
     return header, entries
 
@@ -125,10 +172,25 @@ def read_journal(path: Path) -> tuple[Header, dict[Key, Entry]]:
 L = TypeVar("L", bound=_Line)
 
 
+def _header(path: Path, line: bytes) -> Header:
+    try:
+        form = json.loads(line).get("schema_version")
+    except (ValueError, AttributeError, RecursionError):
+        form = FORM
+    if form != FORM:
+        raise CheckFailed(
+            f"{path} is a journal of form {str(form)[:20]!r}, and this Paribus reads form {FORM}: its answers can't be "
+            "scored here, ask again into another folder"
+        )
+    return _parse(path, 1, line, Header)
+
+
 def _parse(path: Path, number: int, line: bytes, kind: type[L]) -> L:
     try:
         return kind.model_validate_json(line)
-    except (ValidationError, ValueError) as error:
+    except ValidationError as error:
+        raise CheckFailed(f"{path}, line {number}: not a line of a journal ({one_sentence(error)[:200]})") from error
+    except ValueError as error:
         raise CheckFailed(f"{path}, line {number}: not a line of a journal ({str(error).splitlines()[0]})") from error
 
 

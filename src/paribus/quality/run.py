@@ -22,13 +22,15 @@ from paribus.quality.asking import (
     LiveAnswerer,
     Question,
     ReplayAnswerer,
+    Seen,
     answer_all,
     missing,
     side_by_side,
 )
+from paribus.quality.believed import check_journal
 from paribus.quality.data import Item, Items, item_id, load_planned
 from paribus.quality.dialogue import Dialogue
-from paribus.quality.journal import Entry, Header, Journal, Key, read_journal
+from paribus.quality.journal import GREEDY, Entry, Header, Journal, Key, address_hash, read_journal
 from paribus.quality.samples import Sample, accounts, counted, write_samples
 from paribus.quality.score import summarise
 from paribus.quality.summary import QualitySummary
@@ -71,6 +73,10 @@ class Evaluation:
     """Tokens that one request may hold; null where that isn't known."""
     repository: str | None = None
     """Where the model's weights are from."""
+    profile: str | None = None
+    """Sampling profile, as declared: `greedy` or `served`."""
+    own_server: bool = False
+    """Whether Paribus started the server for this start: its address is then of no account."""
     harness: dict[str, Any] | None = None
     """What another program that plays the dialogues adds to the conditions (Tau2); null elsewhere."""
 
@@ -87,12 +93,17 @@ class Evaluation:
             cap=self.cap,
             scale=self.scale,
             limit=self.limit,
+            profile=self.profile,
             sampling=dict(asking.sampling),
             left_out=sorted({*self.left_out, *(() if asking.seeds else ("seed",))}),
             model=self.model,
             released=self.released,
             thinking=self.thinking,
             concurrency=asking.concurrency,
+            served_as=asking.endpoint.model,
+            api=asking.endpoint.api,
+            extra_body=dict(asking.endpoint.extra_body),
+            endpoint=None if self.own_server else address_hash(asking.endpoint),
             harness=self.harness,
         )
 
@@ -114,8 +125,8 @@ def generate_start(session: Session, planned: PlannedMeasure, catalog: Catalog, 
         seeds="seed" in accepted,
         alive=session.alive,
     )
-    if not greedy:
-        evaluation = replace(evaluation, left_out=tuple(session.sampling_left_out))
+    left_out = session.sampling_left_out if not greedy else [] if "temperature" in accepted else ["temperature"]
+    evaluation = replace(evaluation, left_out=tuple(left_out))
     with session.measuring():
         evaluation = generate(evaluation, asking, catalog.root, folder)
     session.record.observed |= tau2.observed(evaluation)
@@ -142,8 +153,10 @@ def _planned(session: Session, planned: PlannedMeasure, catalog: Catalog) -> tup
         thinking=session.system.name.think,
         context=session.system.context_of(declared.get("launch") or {}),
         repository=session.system.precision.weights.repository,
+        profile=declared.get("sampling_profile"),
+        own_server=session.system.use.hosted is None,
     )
-    return evaluation, declared.get("sampling_profile") == "greedy"
+    return evaluation, evaluation.profile == GREEDY
 
 
 def runnable(task: QualityTask) -> QualityTask:
@@ -238,15 +251,20 @@ async def _dialogues(evaluation: Evaluation, root: Path, answerer: Answerer) -> 
     return [(item_id(task, item), repeat, each) for (item, repeat), each in zip(pairs, played, strict=True)]
 
 
-def score_start(folder: Path, catalog: Catalog, progress: Progress = _quiet) -> QualitySummary:
+def score_start(
+    folder: Path, catalog: Catalog, progress: Progress = _quiet, seen: Seen | None = None
+) -> QualitySummary:
     """Score a start's journal; write `samples.parquet` and `score.json` beside it. No server is needed.
 
     A score by another version of the scorer is kept as `score-<version>.json`. Raises `UsageError` when the items at
-    hand are not those that were asked (with both hashes), `EnvironmentFault` where programs can't be contained.
+    hand are not those that were asked (with both hashes), `CheckFailed` for a journal that contradicts them,
+    `EnvironmentFault` where programs can't be contained. `seen` is told of each question and the journal's answer.
     """
     header, entries = read_journal(folder / JOURNAL)
     task = catalog.task(header.task)
     items = tau2.items_asked(task, catalog.root, header)
+    check_journal(task, items, header, entries)
+    replay = ReplayAnswerer(entries, *([seen] if seen else []))
     if task.sandbox:
         sandbox_attacks.prove(catalog.root / "build")
     evaluation = Evaluation(
@@ -256,16 +274,16 @@ def score_start(folder: Path, catalog: Catalog, progress: Progress = _quiet) -> 
     beside = tau2.Beside()
     if tau2.is_real(task):
         evaluation = replace(evaluation, harness=header.harness)
-        played, idle = tau2.play_again(evaluation, catalog.root, folder, entries, progress)
+        played, idle = tau2.play_again(evaluation, catalog.root, folder, replay, progress)
         samples = _samples(evaluation, played)
         beside = tau2.beside(idle, header)
         floor = beside.floor
     elif task.family == "tau2":
-        samples = _dialogue_samples(evaluation, catalog.root, ReplayAnswerer(entries))
+        samples = _dialogue_samples(evaluation, catalog.root, replay)
         silent = _dialogue_samples(evaluation, catalog.root, dialogue.NullAgent())
         floor = sum(sample.correct for sample in silent) / len(silent)
     else:
-        samples = _graded(evaluation, entries, progress)
+        samples = _graded(evaluation, entries, replay, progress)
         grading = family_of(task).grading
     summary = beside.added(summarise(task, header, items.items, samples, floor=floor, grading=grading))
     _keep_other_version(folder, summary)
@@ -274,12 +292,29 @@ def score_start(folder: Path, catalog: Catalog, progress: Progress = _quiet) -> 
     return summary
 
 
-def _graded(evaluation: Evaluation, entries: Mapping[Key, Entry], progress: Progress) -> list[Sample]:
+def ask_again(folder: Path, catalog: Catalog, seen: Seen) -> None:
+    """Tell `seen` of each question and the journal's answer, without grading any (tasks with one question an item)."""
+    header, entries = read_journal(folder / JOURNAL)
+    task = catalog.task(header.task)
+    items = tau2.items_asked(task, catalog.root, header)
+    check_journal(task, items, header, entries)
+    _load_harness(task)
+    from paribus.quality.harness import evaluate
+
+    def answer_many(questions: Sequence[Question]) -> list[Entry]:
+        return run(answer_all(ReplayAnswerer(entries, seen), questions))
+
+    evaluate(task, items, header.repeats, answer_many, grade=False)
+
+
+def _graded(
+    evaluation: Evaluation, entries: Mapping[Key, Entry], answerer: Answerer, progress: Progress
+) -> list[Sample]:
     """Samples of a task with one question an item, graded in lm-eval's loop from the journal."""
     _load_harness(evaluation.task)
     from paribus.quality.harness import evaluate
 
-    task, answerer = evaluation.task, ReplayAnswerer(entries)
+    task = evaluation.task
 
     def answer_many(questions: Sequence[Question]) -> list[Entry]:
         return run(answer_all(answerer, questions))

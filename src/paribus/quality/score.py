@@ -11,7 +11,7 @@ from paribus.conditions import Flag, flag, hash12
 from paribus.conditions.flags import Severity
 from paribus.quality import dialogue
 from paribus.quality.data import Item, item_id
-from paribus.quality.journal import Header
+from paribus.quality.journal import GREEDY, Header
 from paribus.quality.samples import Sample
 from paribus.quality.statistics import clustered_interval, majority, mean_interval, pass_power, question_means
 from paribus.quality.summary import NAMED_CAP, Grading, GroupScore, QualitySummary, Score, TokenAccount
@@ -251,7 +251,9 @@ def flags_of(task: QualityTask, header: Header, items: Sequence[Item], samples: 
     if header.partial is not None:
         flags.append(flag("partial", f"{len(header.items)} of {task.data.count} items"))
     if header.left_out:
-        flags.append(flag("sampling_left_out", ", ".join(header.left_out)))
+        greedy_lost = header.profile == GREEDY and "temperature" in header.left_out
+        said = ", ".join(header.left_out) + (": this engine can't be asked for greedy answers" if greedy_lost else "")
+        flags.append(flag("sampling_left_out", said, "invalid" if greedy_lost else None))
     if failed:
         words = ", ".join(sorted({sample.error or "?" for sample in failed})[:4])
         severity: Severity = "invalid" if len(failed) > _FAILED * count else "warning"

@@ -126,7 +126,7 @@ async def play_live(evaluation: Evaluation, stage: Stage, header: Header, agent:
 
 
 def play_again(
-    evaluation: Evaluation, root: Path, folder: Path, entries: Mapping[Key, Entry], progress: Callable[[int, int], None]
+    evaluation: Evaluation, root: Path, folder: Path, replay: Answerer, progress: Callable[[int, int], None]
 ) -> tuple[Played, Floors]:
     """The same dialogues from the journals, without a server, and the floor under them: as recorded, else played too.
 
@@ -140,7 +140,7 @@ def play_again(
     known = recorded_floor(evaluation.task, root, evaluation.items.items)
     count = len(evaluation.items.items) * (evaluation.repeats + (known is None))
     stage = Stage(root, folder, _PLAYING_AGAIN, lambda done: progress(done, count))
-    agent, user = _Floored(ReplayAnswerer(entries), NullAgent()), _Floored(user, QuietUser())
+    agent, user = _Floored(replay, NullAgent()), _Floored(user, QuietUser())
     played = run(play(evaluation, stage, agent, user, floor=known is None))
     floor = _floors(evaluation, played) if known is None else known
     return [each for each in played if each[1] != _FLOOR], floor

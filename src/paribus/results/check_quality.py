@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from paribus.catalog import Catalog
-from paribus.conditions import CheckFailed, ParibusError
+from paribus.conditions import CheckFailed, Manifest, ParibusError
 from paribus.engines.envs import environment_marker
+from paribus.quality.believed import Witness, wrong_seeds
 from paribus.quality.journal import Header, read_journal
 from paribus.quality.summary import QualitySummary
 from paribus.quality.tau2 import items_asked
+from paribus.results.check_start import system_declared
 from paribus.results.findings import Report
 from paribus.results.reading import JOURNAL_BYTES, plain_file, read_model, read_rows
 from paribus.results.run import Start
@@ -35,32 +37,47 @@ def check_quality(start: Start, where: str, catalog: Catalog, report: Report, *,
         if not (start.folder / "journal.jsonl").is_file():
             report.say("scores", where, "not checked", "journal.jsonl is not here: the scores are taken as they are")
             return
-        header, _ = read_journal(plain_file(start.folder, "journal.jsonl", JOURNAL_BYTES))
-        for fault in _strange(header, start.manifest.declared, start.manifest.observed):
+        header, entries = read_journal(plain_file(start.folder, "journal.jsonl", JOURNAL_BYTES))
+        for fault in (*_strange(header, start.manifest, catalog), *wrong_seeds(header, entries)):
             report.say("conditions", where, "fails", fault)
-        if _needs_sandbox(stored.task, catalog) and not grade:
-            report.say("scores", where, "not checked", "this task runs code: --grade runs it again in the sandbox")
-            return
         lacking = _lacks_harness(stored.task, catalog) or _lacks_items(header, catalog)
         if lacking is not None:
             report.say("scores", where, "not checked", lacking)
             return
+        witness = Witness(header)
         with tempfile.TemporaryDirectory(prefix="paribus-check-") as temporary:
             folder = Path(temporary) / start.folder.name
             folder.mkdir()
             for name in (*COPIED, *(name for name in WHERE_THERE if (start.folder / name).exists())):
                 shutil.copyfile(plain_file(start.folder, name, JOURNAL_BYTES), folder / name)
-            for subject in _again(start, folder, stored, catalog):
-                report.same("scores", where, *subject)
+            if _needs_sandbox(stored.task, catalog) and not grade:
+                _only_asked(folder, catalog, witness)
+                report.say("scores", where, "not checked", "this task runs code: --grade runs it again in the sandbox")
+            else:
+                for subject in _again(start, folder, stored, catalog, witness):
+                    report.same("scores", where, *subject)
+        faults = list(witness.faults())
+        report.expect("requests", where, not faults, "; ".join(faults))
 
 
-def _again(start: Start, folder: Path, stored: QualitySummary, catalog: Catalog) -> Iterator[tuple[Any, Any]]:
+def _only_asked(folder: Path, catalog: Catalog, witness: Witness) -> None:
+    from paribus.quality.run import ask_again
+
+    try:
+        ask_again(folder, catalog, witness)
+    except ParibusError as error:
+        raise CheckFailed(f"the journal can't be scored: {error}") from error
+
+
+def _again(
+    start: Start, folder: Path, stored: QualitySummary, catalog: Catalog, witness: Witness
+) -> Iterator[tuple[Any, Any]]:
     """What is stored and what scoring again gives: the summary, then the graded answers."""
     # Loads the harness: only who scores again waits for it.
     from paribus.quality.run import score_start
 
     try:
-        made = score_start(folder, catalog)
+        made = score_start(folder, catalog, seen=witness)
     except ParibusError as error:
         raise CheckFailed(f"the journal can't be scored again: {error}") from error
     # How fast this machine grades is no part of the score.
@@ -95,18 +112,55 @@ def _lacks_harness(task: str, catalog: Catalog) -> str | None:
     return f"its dialogues are played again by its harness, which isn't built: run `paribus fetch env {name}`"
 
 
-def _strange(header: Header, declared: Mapping[str, Any], observed: Mapping[str, Any]) -> Iterator[str]:
-    """Where the journal was made for something else than what is declared and observed."""
+def _strange(header: Header, manifest: Manifest, catalog: Catalog) -> Iterator[str]:
+    """Where the journal was made for something else than is declared, observed, and in the catalog."""
+    declared, observed = manifest.declared, manifest.observed
     asked = observed.get("items_hash")
     if asked is not None and asked != header.items_hash:
         yield f"items_hash is observed {asked!r} and the journal was made for {header.items_hash!r}"
     names = {"task": header.task, "repeats": header.repeats, "cap": header.cap, "model": header.model}
-    names |= {"scale": header.scale, "thinking": header.thinking}
+    names |= {"scale": header.scale, "thinking": header.thinking, "requests_at_once": header.concurrency}
+    names |= {"sampling_profile": header.profile}
     if header.harness is not None:
         names["user_simulator"] = header.harness.get("user_simulator")
     for name, value in names.items():
         if declared.get(name) is not None and declared[name] != value:
             yield f"{name} is declared {declared[name]!r} and the journal was made for {value!r}"
+    yield from _sampled(header, declared.get("sampling"), observed.get("sampling_accepted"))
+    if manifest.origin == "catalog":
+        yield from _against_catalog(header, declared, catalog)
+
+
+def _sampled(header: Header, wanted: Any, accepted: Any) -> Iterator[str]:
+    """What was sent is what is declared, as far as the engine was observed to accept it; the rest was left out."""
+    if not isinstance(wanted, Mapping) or not isinstance(accepted, list):
+        return
+    sent = {name: value for name, value in wanted.items() if name in accepted}
+    if header.sampling != sent:
+        yield f"the sampling declared and accepted is {sent!r} and the journal was made with {header.sampling!r}"
+    left_out = sorted({*wanted, "seed"} - {str(name) for name in accepted})
+    if header.left_out != left_out:
+        yield f"what the engine doesn't accept is {left_out!r} and the journal says {header.left_out!r}"
+
+
+def _against_catalog(header: Header, declared: Mapping[str, Any], catalog: Catalog) -> Iterator[str]:
+    """What only the catalog knows: the task's version, the model's date, the switch for thinking."""
+    task, model = catalog.tasks.get(header.task), catalog.models.get(header.model)
+    if task is not None and (header.family, header.version) != (task.family, task.version):
+        yield (
+            f"the journal was made for version {header.version!r} of the task ({header.family}), and the catalog has "
+            f"{task.version!r} ({task.family})"
+        )
+    if model is not None and header.released != model.released:
+        yield f"the model was released {model.released!r} and the journal says {header.released!r}"
+    system = system_declared(declared, catalog)
+    if system is None:
+        return
+    for name, value in system.thinking_settings.items():
+        if header.extra_body.get(name) != value:
+            yield f"requests should carry {name} {value!r} and the journal's carry {header.extra_body.get(name)!r}"
+    if system.use.hosted is None and header.endpoint is not None:
+        yield "the journal was made at somebody else's server"
 
 
 def _sane(score: QualitySummary, where: str, report: Report) -> None:

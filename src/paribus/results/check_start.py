@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from paribus.catalog import Catalog
+from paribus.catalog import Catalog, System
 from paribus.catalog.declare import NOT_HASHED, part_name
 from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError, conditions_hash, hash12, sha256_file
 from paribus.results.check_card import check_card
@@ -143,14 +144,19 @@ def _against_catalog(start: Start, where: str, catalog: Catalog, report: Report)
         report.say("conditions", where, "holds")
 
 
-def _system_name(declared: dict[str, Any]) -> SystemName:
+def _system_name(declared: Mapping[str, Any]) -> SystemName:
     parts = [str(declared.get(part)) for part in ("model", "precision", "engine", "decoder")]
     return SystemName.parse("--".join(parts) + ("--think" if declared.get("thinking") else ""))
 
 
-def system_of(start: Start, catalog: Catalog) -> Any:
+def system_of(start: Start, catalog: Catalog) -> System | None:
     """The start's system in this clone's catalog, or None."""
+    return system_declared(start.manifest.declared, catalog)
+
+
+def system_declared(declared: Mapping[str, Any], catalog: Catalog) -> System | None:
+    """The system that declared conditions name, in this clone's catalog, or None."""
     try:
-        return catalog.system(_system_name(start.manifest.declared))
+        return catalog.system(_system_name(declared))
     except UsageError:
         return None

@@ -70,11 +70,17 @@ class Report:
 
     @contextmanager
     def looking(self, subject: Subject, where: str) -> Iterator[None]:
-        """Turn what makes looking impossible (a broken file) into a finding."""
+        """Turn what makes looking impossible (a broken file) into a finding.
+
+        Strangers' files may break any line of code that reads them; that must not end the check of all others.
+        """
         try:
             yield
         except ParibusError as error:
             self.say(subject, where, "fails", str(error))
+        except Exception as error:
+            said = " ".join(str(error).split())[:200]
+            self.say(subject, where, "fails", f"looking at it failed ({type(error).__name__}: {said})")
 
     def count(self, verdict: Verdict, subject: Subject | None = None) -> int:
         """How many findings there are of one verdict."""
