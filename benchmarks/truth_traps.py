@@ -6,6 +6,7 @@ nothing by it. `wrong`: another figure, or one where there is none. `no figure`:
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -39,6 +40,7 @@ LATE_MS = 20.0
 
 TEXT = words(512)
 END = finish() + usage(100) + DONE
+END_UNCOUNTED = finish() + DONE
 
 
 def said(*texts: str) -> bytes:
@@ -86,6 +88,22 @@ LOOP = one(Step(50, said(" time" * 900)), Step(60, finish("length") + usage(900)
 REFUSED = (Script((Step(2, b"{}"),), status=503, content_type="application/json"), Script(pieces(40, 200, 5)))
 COUNTED = one(*CUMULATIVE, Step(600, finish(tokens=100) + DONE))
 THINKING = one(*THOUGHTS, *ANSWER, Step(1090, END))
+SPOKEN = pieces(25, 100, 10, 4)
+SPLIT = "".join(TEXT[:50]) + " 日本語 ".join(TEXT[50:60])
+WIRE = content(SPLIT)
+AT = WIRE.index("本".encode()) + 1
+STYLED = b": hello\r\n\r\n" + event(
+    chunk({"delta": {"content": "".join(TEXT[:50]) + "\u2028" + "".join(TEXT[50:100])}}), name="token", end=b"\r\n"
+)
+HUGE = content("".join(TEXT * 400))
+WHOLE = chunk({"message": {"role": "assistant", "content": "".join(TEXT[:100])}, "finish_reason": "stop"})
+COUNT = {"prompt_tokens": 9, "completion_tokens": 100, "total_tokens": 109}
+AT_ONCE = (Script((Step(400, json.dumps(WHOLE | {"usage": COUNT}).encode()),), content_type="application/json"),)
+DRAFT, FINAL = content("".join(TEXT[100:180])), event(chunk({"message": {"content": "".join(TEXT[:40])}}))
+BUSY = (
+    Script((Step(2, b"{}"),), status=429, content_type="application/json", headers={"Retry-After": "1"}),
+    Script(pieces(40, 200, 5)),
+)
 
 TRAPS: tuple[Trap, ...] = (
     Trap("a role-only piece before the text: first token", whole(ROLE), "ttft_ms", 500),
@@ -104,6 +122,21 @@ TRAPS: tuple[Trap, ...] = (
     Trap("usage past the end of sequence: tokens", PADDED, "tokens", 40),
     Trap("one word 900 times: flagged", LOOP, "flag", None, flag="degenerate"),
     Trap("one answer to all prompts: flagged", whole(pieces(40, 20, 2)), "flag", None, 4, "cached_answers"),
+    Trap("usage after [DONE]: tokens", one(Step(100, said(*TEXT[:100]) + finish() + DONE + usage(100))), "tokens", 100),
+    Trap("gzip: decode speed", (Script(SPOKEN, encoding="gzip"),), "rate", 400),
+    Trap(
+        "a character split between reads: failures", one(Step(50, WIRE[:AT]), Step(300, WIRE[AT:] + END)), "failed", 0
+    ),
+    Trap("CRLF, comments, event names, U+2028: tokens", one(Step(50, STYLED), Step(60, END)), "tokens", 100),
+    Trap("an event of a megabyte: failures", one(Step(50, HUGE), Step(60, END)), "failed", 0),
+    Trap("a server that ignores `stream`: decode speed", AT_ONCE, "rate", None),
+    Trap(
+        "a draft, then its final form, no usage: tokens",
+        one(Step(50, DRAFT), Step(300, FINAL + END_UNCOUNTED)),
+        "tokens",
+        40,
+    ),
+    Trap("429 with Retry-After, then fine: failures", BUSY, "failed", 1, 4),
     Trap("503, then fine: failures", REFUSED, "failed", 1, 4),
     Trap("503, then fine: first token", REFUSED, "ttft_ms", 200, 4),
 )
