@@ -3,7 +3,8 @@
 A share lies between 0 and 1 and its interval with it, as Student's t over starts or a bootstrap of logarithms do not
 see to. Answers to one prompt are alike, so that a share rests on fewer than its number of requests: on
 n = p (1 - p) / v, with v the variance found between prompts (and between starts, where it is more than the prompts'
-own chance explains). Wilson's interval is taken at that n, with Student's t in place of the normal quantile, after
+own chance explains), and on no more than the number of prompts: where one or two answers are wrong, nobody can say how
+alike the answers to a prompt are, and more starts would seem to make it surer than it is. Wilson's interval is taken at that n, with Student's t in place of the normal quantile, after
 Dean and Pagano, "Evaluating confidence interval methods for binomial proportions in clustered surveys", 2015.
 """
 
@@ -19,8 +20,7 @@ from paribus.speed.statistics import LEAST_UNITS, LEVEL, Cell, Estimate, basis_o
 def share_of(cells: Sequence[Cell]) -> Estimate | None:
     """Sum of `over` / sum of `under`, where no cell's `over` is more than its `under`; None without cells.
 
-    0 <= low <= value <= high <= 1. Bounds are None with fewer than three prompts. Where all answers are right, or none
-    is, n is the number of prompts: what a prompt's answers have in common can't be seen then.
+    0 <= low <= value <= high <= 1. Bounds are None with fewer than three prompts.
     """
     asked = math.fsum(c.under for c in cells)
     if asked <= 0:
@@ -35,9 +35,9 @@ def share_of(cells: Sequence[Cell]) -> Estimate | None:
     variance = between + more
     if variance > 0 and 0 < value < 1:
         below = between**2 / (prompts - 1) + (more**2 / (starts - 1) if starts > 1 else 0.0)
-        low, high = _wilson(value, min(asked, value * (1 - value) / variance), round(variance**2 / below, 2))
+        low, high = _wilson(value, min(prompts, value * (1 - value) / variance), round(variance**2 / below, 2))
     else:
-        low, high = _wilson(value, min(asked, prompts), prompts - 1)
+        low, high = _wilson(value, prompts, prompts - 1)
     return Estimate(value, low, high, basis_of(starts, "prompts"))
 
 
