@@ -206,8 +206,8 @@ def test_a_run_of_which_one_start_had_no_server_is_left_out_too(clone: Clone) ->
     run = clone.run(FAST, "race-c1-long", words=40)
     assert broken(clone, FAST, start=2).path == run.path
     summary = seal(run, clone.catalog)
-    assert summary.flags[0].id == "not_started"
-    assert "(in 1 of 2 starts)" in summary.flags[0].text
+    told = {flag.id: flag.text for flag in summary.flags}
+    assert "(in 1 of 2 starts)" in told["not_started"]
     assert not summary.ranked
     assert failures(clone, run.folder) == ""
     build(clone.root)
@@ -251,5 +251,5 @@ def test_starts_that_ran_died_and_did_not_start_make_one_run(clone: Clone) -> No
     run = dead(clone, FAST)
     assert broken(clone, FAST, start=2).path == run.path
     summary = seal(run, clone.catalog)
-    assert [flag.id for flag in summary.flags[:2]] == ["not_started", "died"]
+    assert {"not_started", "died"} <= {flag.id for flag in summary.flags}
     assert failures(clone, run.folder) == ""
