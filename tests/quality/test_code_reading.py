@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.conditions import UsageError
+from paribus.quality.tasks.base import visible
 from paribus.quality.tasks.grader import matches, same_lines
 from paribus.quality.tasks.livecodebench import last_code, official_code
 from paribus.quality.tasks.pickled import TestCase, read_cases, unpickle_plain
@@ -32,7 +33,29 @@ from paribus.quality.tasks.pickled import TestCase, read_cases, unpickle_plain
         ("```python\nprint(1)", "print(1)\n"),
         ("```python\nprint(1)\n```\n```python\nprint(2", "print(1)\n"),
         ("<think>\n```python\nprint(0)\n```\n</think>\n```python\nprint(1)\n```", "print(1)\n"),
-        ("```python\n```", "\n"),
+        ("```python\n```", None),
+        ("```python\nprint(1)\n```\n```python\n```", "print(1)\n"),
+        ("```\n1 2\n```\n```python\nprint(1)", "print(1)\n"),
+        ("```markdown\n# Solution\n```python\nprint(1)\n```\n```", "print(1)\n"),
+        ("````markdown\n```python\nprint(0)\n```\n````\n```python\nprint(1)\n```", "print(1)\n"),
+        ("```python\nprint(0)\n\nNo, better:\n```python\nprint(1)\n```", "print(1)\n"),
+        ("```python\nprint(0)\nNo, better: ```python\nprint(1)\n```", "print(1)\n"),
+        ("```python\nprint(1)\n``` That is all, as ``` ends it.\nText.\n```text\n1\n```", "print(1)\n"),
+        ("```python\nprint(1)\n``` This prints one.\nIt is short.", "print(1)\n"),
+        ("```python\nprint(1)```\nThat is all.", "print(1)\n"),
+        ("```python\n# ```\nprint(1)\n```", "# ```\nprint(1)\n"),
+        ("1. So:\n   ```python\n   if 1:\n       print(1)\n   ```\n", "if 1:\n    print(1)\n"),
+        ("- So:\n\n      ```python\n      print(1)\n      ```\n", "print(1)\n"),
+        ("- ```python\n  print(1)\n  ```\n", "print(1)\n"),
+        (
+            '```python\ndef f():\n    """\n    ```\n    f()\n    ```\n    """\n```',
+            'def f():\n    """\n    ```\n    f()\n    ```\n    """\n',
+        ),
+        ("````markdown\n# Solution\n```python\nprint(1)\n```\n````", "print(1)\n"),
+        ("Use ```print(1)``` here.", None),
+        ("Begin with ```python and end with ```.", None),
+        ("```python-repl\n>>> 1\n1\n```", None),
+        ("```pycon\n>>> 1\n```\n```\nprint(1)\n```", "print(1)\n"),
         ("no code at all", None),
         ("```cpp\nint main;\n```", None),
         ("", None),
@@ -40,6 +63,68 @@ from paribus.quality.tasks.pickled import TestCase, read_cases, unpickle_plain
 )
 def test_the_last_block_of_python_is_the_solution(text: str, code: str | None) -> None:
     assert last_code(text) == code
+
+
+TAGS = ["python", "Python", "py", "py3", "python3", "python3.11", "{python}", "{.python}", "{.python .numberLines}",
+        "python:main.py", "python title=main.py", "python linenums", "language-python", " python", "Python 3",
+        "python,editable", "pypy3"]  # fmt: skip
+OPENERS = ["```{0}", "Here: ```{0}", "1. ```{0}", "**Solution**```{0}", "~~~{0}", "````{0}", "   ```{0}"]
+BEFORE = [
+    "",
+    "Text.\n",
+    "```text\n1\n```\n",
+    "```\n1\n```\n",
+    "```python\nprint(0)\n```\n",
+    "```python\nprint(0)\n",
+    "```markdown\n",
+    "<think>\n```python\nprint(0)\n</think>\n",
+    "draft\n```python\nprint(0)\n```\n</think>\n",
+    "draft\n```python\nprint(0)\n</think>\n",
+    "<think>a</think>b\n<think>\n```python\nprint(0)\n```</think>\n",
+]
+AFTER = [
+    "",
+    "\nDone.",
+    "\n```text\n1\n```",
+    "\n\nIt prints:\n```\n1\n```\n",
+    "\n```output\n1\n```",
+    "\nUse ```x``` so.",
+]
+CODES = ["print(1)\n", "x = '</think>'\nprint(x)\n", "if 1:\n    print('a</think>b')\n", "\n\nprint('<think>')\n"]
+
+
+@given(
+    st.sampled_from(TAGS), st.sampled_from(OPENERS), st.sampled_from(BEFORE), st.sampled_from(AFTER),
+    st.sampled_from(CODES), st.sampled_from(["", " ", " Done, that is all."]),
+)  # fmt: skip
+def test_the_last_block_is_found_however_it_is_fenced(
+    tag: str, opener: str, before: str, after: str, code: str, words: str
+) -> None:
+    if opener[0] != "~" and not opener.lstrip().startswith("`") and len(tag.split()) > 1:
+        tag = "python"  # On a line of text, a fence with words behind it may be anything.
+    fence = "~~~" if opener[0] == "~" else "````" if opener.startswith("````") else "```"
+    text = before + opener.replace("{0}", tag) + f"\n{code}{fence}{words}{after}"
+    assert last_code(text) == code
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<think>a</think>b", "b"),
+        ("a</think>b", "b"),
+        ("a\n</think>\n\nb", "\n\nb"),
+        ("<think>a", ""),
+        ("  <think>a</think>b</think>", "b</think>"),
+        ("plain", "plain"),
+        ("<think>a</think>b\n<think>c</think>d", "b\nd"),
+        ("<think>a</think>b\n<think>c", "b\n"),
+        ("```python\nx = '</think>'\n```", "```python\nx = '</think>'\n```"),
+        ("a\n```python\nx\n</think>\n```python\ny\n```", "\n```python\ny\n```"),
+        ("a ```x``` b</think>```python\ny\n```", "```python\ny\n```"),
+    ],
+)
+def test_what_is_visible_of_an_answer(text: str, answer: str) -> None:
+    assert visible(text) == answer
 
 
 def test_the_official_rule_takes_the_last_two_fences_whatever_is_between() -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Protocol
 
 from paribus.catalog import QualityTask
 from paribus.quality.data import Item, Items
 from paribus.quality.summary import Grading
+from paribus.quality.tasks.fences import blocks
+
+_END = re.compile(r"(?P<line>^[ \t]*+</think>[ \t]*+$)|</think>", re.MULTILINE)
+_AGAIN = re.compile(r"^[ \t]*+<think>.*?(?:</think>|\Z)", re.MULTILINE | re.DOTALL)
 
 Marks = dict[str, float]
 """Extra grades of one answer beside the headline, each 0..1: another rule's verdict, `answered`, ..."""
@@ -59,8 +66,30 @@ class Family(Protocol):
 
 
 def visible(text: str) -> str:
-    """An answer without reasoning that came inline: what follows the last `</think>`; nothing when it never ended."""
-    _, closed, after = text.rpartition("</think>")
-    if closed:
-        return after
-    return "" if "<think>" in text else text
+    """An answer without reasoning that came inline.
+
+    Where the text begins with `<think>`, the answer follows the first `</think>`; there is none before. Else the
+    template may have begun the reasoning: the answer follows the first `</think>` that isn't part of a block of code,
+    or is the whole text. Reasoning that begins anew on a line of its own is left out as well.
+    """
+    if text.lstrip().startswith("<think>"):
+        answer = text.partition("</think>")[2]
+    else:
+        ends = list(_END.finditer(text))
+        code = [(block.begin, block.end) for block in blocks(text)] if ends else []
+        first = next((m for m in ends if m["line"] or not any(b <= m.start() < e for b, e in code)), None)
+        answer = text[first.end() :] if first else text
+    return _AGAIN.sub("", answer)
+
+
+def plain_text(text: str) -> str:
+    """Visible text for readers of letters and numbers: full-width forms as usual ones, no invisible characters."""
+    text = visible(text)
+    return text if text.isascii() else "".join(map(_plain_character, text))
+
+
+@cache
+def _plain_character(character: str) -> str:
+    if unicodedata.category(character) == "Cf":
+        return ""
+    return "-" if character == "\u2212" else unicodedata.normalize("NFKC", character)

@@ -13,7 +13,6 @@ The time limit of a test counts CPU time and is scaled by what a fixed workload 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,11 +24,9 @@ from paribus.quality.data import Item, Items
 from paribus.quality.sandbox import Limits
 from paribus.quality.summary import Grading
 from paribus.quality.tasks.base import Grade, visible
+from paribus.quality.tasks.fences import blocks
 from paribus.quality.tasks.grader import Program, Verdict, grade_programs
 from paribus.quality.tasks.pickled import read_cases
-
-_FENCE = re.compile(r"^[ \t]{0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<tag>[^\s`]*)[^\n`]*$")
-_PYTHON = {"python", "python3", "py", "py3", "pypy", "pypy3"}
 
 OFFICIAL_MEMORY_MB = 4096
 """Megabytes that a program may take by the official rule: what its runner names in a comment; it sets no limit."""
@@ -161,37 +158,20 @@ def _function(item: Item) -> str:
 
 
 def last_code(text: str) -> str | None:
-    """The last closed block of Python; else the last closed block without a language; else a block cut short.
+    """The last block of Python that was closed, else one cut short, else the same of blocks without a language.
 
-    A block marked as another language (an example's output, say) is not the solution.
+    A block marked as another language (an example's output, say) is not the solution, and a blank one is none.
     """
-    blocks = list(_blocks(visible(text)))
+    found = [block for block in blocks(visible(text)) if block.code.strip()]
     for wanted in (
-        [code for tag, code, closed in blocks if closed and tag in _PYTHON],
-        [code for tag, code, closed in blocks if closed and not tag],
-        [code for tag, code, closed in blocks if not closed and (tag in _PYTHON or not tag)],
+        [block for block in found if block.python and block.closed],
+        [block for block in found if block.python],
+        [block for block in found if not block.tag and block.closed],
+        [block for block in found if not block.tag],
     ):
         if wanted:
-            return wanted[-1]
+            return wanted[-1].code
     return None
-
-
-def _blocks(text: str) -> list[tuple[str, str, bool]]:
-    """Fenced blocks in order: language, content, whether it was closed."""
-    blocks: list[tuple[str, str, bool]] = []
-    fence, tag, lines = "", "", list[str]()
-    for line in text.split("\n"):
-        match = _FENCE.match(line)
-        if not fence and match:
-            fence, tag, lines = match.group("fence"), match.group("tag").lower(), []
-        elif fence and match and not match.group("tag") and match.group("fence").startswith(fence):
-            blocks.append((tag, "\n".join(lines) + "\n", True))
-            fence = ""
-        elif fence:
-            lines.append(line)
-    if fence:
-        blocks.append((tag, "\n".join(lines) + "\n", False))
-    return blocks
 
 
 def official_code(text: str) -> str:
