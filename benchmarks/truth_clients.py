@@ -12,7 +12,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +61,19 @@ class Report:
     rss_mb: float = 0.0
     wall_s: float = 0.0
     fault: str = ""
+    cpu_so_far: tuple[tuple[float, float], ...] = ()
+    """The tree's CPU seconds, read ten times a second: (this machine's monotonic clock in seconds, CPU seconds)."""
+
+    def cpu_between(self, begin_s: float, end_s: float) -> float:
+        """CPU seconds between two moments, by straight lines between the readings."""
+        return self._cpu_at(end_s) - self._cpu_at(begin_s)
+
+    def _cpu_at(self, moment_s: float) -> float:
+        at = bisect_left(self.cpu_so_far, (moment_s, 0.0))
+        if at in (0, len(self.cpu_so_far)):
+            return self.cpu_so_far[min(at, len(self.cpu_so_far) - 1)][1] if self.cpu_so_far else float("nan")
+        (t0, c0), (t1, c1) = self.cpu_so_far[at - 1 : at + 1]
+        return c0 + (c1 - c0) * (moment_s - t0) / (t1 - t0)
 
 
 class Contestant:
@@ -79,21 +94,33 @@ class Contestant:
     def run(self, ask: Ask, folder: Path, peers: Path | None) -> Report:
         """Call it; never raises for what it does."""
         folder.mkdir(parents=True)
-        cpu, rss, wall, rc = timed(self.command(ask, folder, peers), folder)
+        cpu, rss, wall, rc, so_far = timed(self.command(ask, folder, peers), folder)
         try:
             told = self.read(folder)
         except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
             told = Report(fault=f"exit {rc}, no report ({type(error).__name__})")
-        return Report(told.answers, told.failed, told.flags, cpu, rss, wall, told.fault)
+        return Report(told.answers, told.failed, told.flags, cpu, rss, wall, told.fault, so_far)
 
 
-def timed(command: list[str], folder: Path) -> tuple[float, float, float, int]:
-    """CPU seconds (of everything it waited for), peak memory of the tree in MB, wall seconds, exit code."""
+def environment() -> dict[str, str]:
+    """What every client runs in: Python may keep what it has compiled, in a folder beside nobody's packages.
+
+    Some are installed compiled, some not, and where Python must not write, it compiles a whole program at every start.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    offline = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"}
+    return kept | offline | {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "paribus-truth-compiled")}
+
+
+def timed(command: list[str], folder: Path) -> tuple[float, float, float, int, tuple[tuple[float, float], ...]]:
+    """CPU seconds (of everything it waited for), peak memory of the tree in MB, wall seconds, exit code, and CPU
+    seconds so far at moments in between."""
     began = time.monotonic()
+    so_far = [(began, 0.0)]
     with (folder / "output.txt").open("wb") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=folder,
-            env=os.environ | {"HF_HUB_DISABLE_TELEMETRY": "1"}, start_new_session=True,
+            env=environment(), start_new_session=True,
         )  # fmt: skip
         peak = 0.0
         tree = psutil.Process(process.pid)
@@ -101,25 +128,29 @@ def timed(command: list[str], folder: Path) -> tuple[float, float, float, int]:
             pid, status, used = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 break
-            peak = max(peak, memory_mb(tree))
+            memory, cpu = now_of(tree)
+            peak = max(peak, memory)
+            so_far.append((time.monotonic(), max(cpu, so_far[-1][1])))  # a process that ends takes its seconds along
             if time.monotonic() - began > SLOWEST_S:
                 os.killpg(process.pid, signal.SIGKILL)
             time.sleep(0.1)
         process.returncode = os.waitstatus_to_exitcode(status)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)  # what it may have left running
-    return used.ru_utime + used.ru_stime, peak, time.monotonic() - began, process.returncode
+    cpu = used.ru_utime + used.ru_stime
+    return cpu, peak, time.monotonic() - began, process.returncode, (*so_far, (time.monotonic(), cpu))
 
 
-def memory_mb(tree: psutil.Process) -> float:
-    """Resident memory of a process and all below it."""
-    total = 0
+def now_of(tree: psutil.Process) -> tuple[float, float]:
+    """Resident memory (MB) and CPU seconds of a process and all below it, those it has waited for included."""
+    memory, cpu = 0, 0.0
     try:
         for process in [tree, *tree.children(recursive=True)]:
-            total += process.memory_info().rss
+            memory += process.memory_info().rss
+            cpu += sum(process.cpu_times()[:4])
     except psutil.Error:
         pass
-    return total / 1e6
+    return memory / 1e6, cpu
 
 
 class Ours(Contestant):
@@ -248,8 +279,19 @@ class GuideLLM(Contestant):
         return Report(answers, len(benchmark["requests"]["errored"]))
 
 
+VLLM_BENCH = """
+from vllm.benchmarks.serve import add_cli_args, main
+from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+parser = FlexibleArgumentParser()
+add_cli_args(parser)
+main(parser.parse_args())
+"""
+"""What `vllm bench serve` does. The command itself wants a package named `vllm`, which builds for CPUs lack."""
+
+
 class VllmBench(Contestant):
-    """`vllm bench serve`, from an environment that has vLLM."""
+    """`vllm bench serve`, from an environment that has vLLM (tried with 0.32.0, its build for CPUs)."""
 
     name = "vllm bench serve"
     program = "vllm/bin/vllm"
@@ -257,11 +299,12 @@ class VllmBench(Contestant):
     def command(self, ask: Ask, folder: Path, peers: Path | None) -> list[str]:
         assert peers is not None
         return [
-            str(peers / self.program), "bench", "serve", "--backend", "openai-chat", "--base-url", ask.url,
+            str(peers / "vllm" / "bin" / "python"), "-c", VLLM_BENCH, "--backend", "openai-chat", "--base-url", ask.url,
             "--endpoint", "/v1/chat/completions", "--model", ask.model, "--tokenizer", str(ask.tokenizer),
             "--dataset-name", "custom", "--dataset-path", str(ask.prompts), "--custom-output-len", "100000",
-            "--num-prompts", str(ask.requests), "--max-concurrency", str(ask.at_once), "--save-result",
-            "--save-detailed", "--result-dir", ".", "--result-filename", "report.json",
+            "--skip-chat-template", "--disable-shuffle", "--disable-tqdm", "--num-prompts", str(ask.requests),
+            "--max-concurrency", str(ask.at_once), "--save-result", "--save-detailed", "--result-dir", ".",
+            "--result-filename", "report.json",
         ]  # fmt: skip
 
     def read(self, folder: Path) -> Report:
