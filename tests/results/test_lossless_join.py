@@ -126,6 +126,17 @@ def test_the_canary_is_held_against_plain_decodings_answers(clone: Clone, right:
     assert cut == ([(run.run_id,)] if standing == "failed" else [])
 
 
+def test_a_canary_that_was_taken_back_decides_nothing(clone: Clone) -> None:
+    run = canary(clone, 0)
+    canary(clone, 10, "plain", "smoke-mmlu-pro")
+    (clone.root / "results" / "superseded.csv").write_text(
+        f"old,new,date,reason\n{run.run_id},,2026-12-04,another model was served\n"
+    )
+    build(clone.root)
+    assert table(clone, "SELECT * FROM lossless") == []
+    assert table(clone, "SELECT * FROM flags WHERE flag = 'not_lossless'") == []
+
+
 def test_a_canary_is_never_a_ranked_score(clone: Clone) -> None:
     run = quality_run(clone, 10, decoder=NGRAM, name="smoke-canary", scale="full")
     seal(run, clone.catalog)

@@ -60,16 +60,16 @@ def collect(root: Path) -> Built:
     built, catalog = Built(), Catalog(root)
     code = _code_hash()
     sealed = _sealed(root, built)
-    built.rows["lossless"] = lossless_rows(root, sealed, catalog, partial(_gates, root, code))
+    built.rows["superseded"] = superseded(root)
+    replaced = replacements({str(data.summary.run): data.summary.run_id for data in sealed}, built.rows["superseded"])
+    built.rows["lossless"] = lossless_rows(root, _standing(sealed, replaced), catalog, partial(_gates, root, code))
     sealed = marked(sealed, built.rows["lossless"])
     for data in sealed:
         _add(built, _cached(root, _key(data, code), partial(rows_of, data), built))
     verdicts = _verdicts(root)
     built.rows["races"] = [row for one in verdicts for row in _race(one)]
     picks = {s.scenario: s.picks_for for s in catalog.scenarios.values() if s.race}
-    built.rows["superseded"] = superseded(root)
-    replaced = replacements(built.rows)
-    standing = [data for data in sealed if data.summary.run_id not in replaced]
+    standing = _standing(sealed, replaced)
     found = duels(standing, catalog.pairs.pairs, verdicts, picks)
     # Ratios of superseded runs keep their pages; they lead nothing.
     matches = [*decoders(standing), *decoders(sealed)]
@@ -81,6 +81,11 @@ def collect(root: Path) -> Built:
     _unique_figures(built)
     built.rows |= about(built.rows, catalog)
     return built
+
+
+def _standing(sealed: Sequence[RunData], replaced: Mapping[str, str]) -> list[RunData]:
+    """The runs that nothing superseded."""
+    return [data for data in sealed if data.summary.run_id not in replaced]
 
 
 def _sealed(root: Path, built: Built) -> list[RunData]:

@@ -45,14 +45,13 @@ def left_out(root: Path) -> list[TableRow]:
     ]
 
 
-def replacements(rows: Tables) -> dict[str, str]:
-    """Id of every superseded run to that of its replacement (empty: it was taken back).
+def replacements(ids: Mapping[str, str], lines: Iterable[TableRow]) -> dict[str, str]:
+    """Id of every superseded run to that of its replacement (empty: it was taken back). `ids`: of all runs, by path.
 
     Raises `UsageError` for a line about a run that isn't there: a slip would leave what was taken back in a ranking.
     """
-    ids = {str(row["run"]): str(row["run_id"]) for row in rows["runs"]}
-    lines = [(str(row["old"]), str(row["new"])) for row in rows["superseded"]]
-    found = {ids.get(old, old): ids.get(new, new) for old, new in lines}
+    named = [(str(row["old"]), str(row["new"])) for row in lines]
+    found = {ids.get(old, old): ids.get(new, new) for old, new in named}
     if unknown := found.keys() - set(ids.values()):
         raise UsageError(f"results/superseded.csv names {min(unknown)}: there is no sealed run of that id or path")
     return found
