@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from paribus.cli import main
+from paribus.speed.adhoc import is_local
 from paribus.speed.summary import SpeedSummary
-from scripted import Script, Step
+from paribus.wire import Endpoint
+from scripted import DONE, Script, Step, content, finish, steps, usage, words
 
 
 @pytest.fixture
@@ -81,6 +83,36 @@ def test_options_reach_the_server_and_sampling_only_when_given(scripted, prompts
     assert "top_p" not in seen.request
     assert seen.headers["authorization"] == "Bearer sesame"
     assert "sesame" not in (tmp_path / "out" / "conditions.json").read_text()
+
+
+@pytest.mark.parametrize(("local", "told"), [(True, "usage_mismatch"), (False, "hidden_tokens")])
+def test_more_usage_than_text_is_hidden_tokens_of_a_hosted_server_and_a_mismatch_of_ones_own(
+    scripted, prompts, tmp_path, monkeypatch, local, told
+):
+    pieces = steps([content(word) for word in words(40)], first_ms=5, gap_ms=0.5)
+    name = scripted.register("padded", Script((*pieces, Step(30, finish() + usage(256) + DONE))))
+    monkeypatch.setattr("paribus.speed.adhoc.is_local", lambda endpoint: local)
+    assert speed(scripted.endpoint(name), tmp_path / "out", prompts, "--warmup", "0") == 0
+    summary = SpeedSummary.model_validate_json((tmp_path / "out" / "summary.json").read_bytes())
+    assert {"usage_mismatch", "hidden_tokens"} & {flag.id for flag in summary.flags} == {told}
+
+
+HOSTS = [
+    ("http://127.0.0.1:8000/v1", True),
+    ("http://[::1]:8000/v1", True),
+    ("http://localhost:8000/v1", True),
+    ("http://gpu-box:8000/v1", True),
+    ("http://192.168.1.7/v1", True),
+    ("http://10.0.0.1/v1", True),
+    ("https://api.example.com/v1", False),
+    ("http://8.8.8.8/v1", False),
+    ("http://[2001:4860:4860::8888]/v1", False),
+]
+
+
+@pytest.mark.parametrize(("address", "local"), HOSTS)
+def test_a_server_of_this_machine_or_network_is_local_and_any_other_hosted(address, local):
+    assert is_local(Endpoint(address, "m")) == local
 
 
 def test_completions_endpoints_too(scripted, prompts, tmp_path):

@@ -113,3 +113,9 @@ def test_a_ratio_of_sums_is_the_same_each_time_and_inside_its_interval_or_withou
     assert found == ratio_of_sums(cells)
     if found.low is not None:
         assert 0 < found.low <= found.high
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=2, max_size=6))
+def test_an_interval_of_what_cant_be_negative_isnt(values):
+    found = t_over_starts(values)
+    assert 0 <= found.low <= found.value <= found.high

@@ -79,6 +79,25 @@ def test_a_completion_in_the_window_is_the_end_of_its_exchange_not_its_last_text
     assert summary.throughput.requests_per_s * window.seconds == completions([t.ended_ns for t in traces], window) == 2
 
 
+def test_the_engines_count_is_compared_only_where_it_counted_what_is_counted_here():
+    def told(*phases: str, error: str | None = None) -> set[str]:
+        traces = [
+            make_trace(
+                stream([(10.0 * (i + 1), 1) for i in range(40)], seed=k, index=k, phase=phase, prompt_id=f"p{k}",
+                       error=error if k == 0 else None),
+            )
+            for k, phase in enumerate(phases)
+        ]  # fmt: skip
+        counters = {"generated_tokens": 40.0 * len(phases)}
+        return {flag.id for flag in summarise(traces, Around(1, counters=counters))[1].flags}
+
+    assert "counters_disagree" not in told("measured", "measured")
+    assert "counters_disagree" not in told("soak", "measured"), "it counted the soak too"
+    assert "counters_disagree" not in told("measured", "measured", error="reset"), "and what was broken off"
+    _, summary = start(2, counters={"generated_tokens": 120.0})
+    assert "counters_disagree" in {flag.id for flag in summary.flags}
+
+
 def test_acceptance_of_a_run_is_a_ratio_of_sums_not_a_mean_of_ratios():
     one = {"generated_tokens": 100.0, "accepted_tokens": 60.0, "drafts": 20.0}
     two = {"generated_tokens": 900.0, "accepted_tokens": 90.0, "drafts": 80.0}

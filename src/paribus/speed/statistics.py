@@ -170,7 +170,8 @@ def _t(values: Sequence[float], basis: Basis) -> Estimate:
     if len(values) < 2:
         return Estimate(centre, None, None, "none")
     half = students(len(values) - 1, (1 + LEVEL) / 2) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return Estimate(centre, centre - half, centre + half, basis)
+    # Rates, times and counts: an interval of few starts may reach below 0, where none of them can be.
+    return Estimate(centre, max(min(centre, 0.0), centre - half), centre + half, basis)
 
 
 def throughput_estimate(starts: Sequence[float], batches: Sequence[Sequence[float]]) -> Estimate:
