@@ -8,12 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from quality_journals import ROOT
+from quality_journals import ROOT, Sheet
 
 from paribus.catalog import Catalog
 from paribus.quality import calibration
 from paribus.quality.calibration import EXPECTED, MOST, REFERENCE_S, WORKLOAD, Speed, factor_of
+from paribus.quality.data import load_items
+from paribus.quality.run import score_start
 from paribus.quality.sandbox import Limits, sandboxed
+from paribus.quality.score import grading_flags
+from paribus.quality.summary import Grading
 from paribus.quality.tasks.livecodebench import limits_of
 
 
@@ -25,9 +29,44 @@ def test_a_slower_machine_gives_more_time_a_faster_one_no_less(seconds: float, f
     assert factor_of(seconds) == factor
 
 
-def test_a_machine_beyond_the_bound_says_so() -> None:
-    assert Speed(MOST * REFERENCE_S * 1.01, 2).too_slow
-    assert not Speed(MOST * REFERENCE_S, 2).too_slow
+def graded(seconds: float, starved: int = 0) -> Grading:
+    return Grading(
+        workload_s=seconds,
+        reference_s=REFERENCE_S,
+        factor=factor_of(seconds),
+        test_seconds=6.0,
+        cores=2,
+        starved=starved,
+    )
+
+
+@pytest.mark.parametrize(
+    ("grading", "flags"),
+    [
+        (None, {}),
+        (graded(REFERENCE_S), {}),
+        (graded(MOST * REFERENCE_S), {}),
+        (graded(MOST * REFERENCE_S * 1.01), {"slow_grader": "invalid"}),
+        (graded(REFERENCE_S, starved=1), {}),
+        (graded(REFERENCE_S, starved=2), {"starved": "warning"}),
+        (graded(9 * REFERENCE_S, starved=6), {"slow_grader": "invalid", "starved": "invalid"}),
+    ],
+)
+def test_a_machine_that_may_have_failed_right_programs_says_so(grading: Grading | None, flags: dict[str, str]) -> None:
+    assert {flag.id: flag.severity for flag in grading_flags(grading, 100)} == flags
+
+
+@pytest.mark.usefixtures("box")
+def test_a_score_from_too_slow_a_machine_is_flagged_in_its_summary(
+    catalog: Catalog, sheet: Sheet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paribus.quality.tasks.livecodebench.measured", lambda: Speed(5 * REFERENCE_S, 2))
+    item = load_items(catalog.task("smoke-livecodebench"), ROOT).items[0]
+    answers = {(item["question_id"], 0): f"```python\n{item['reference_solution']}\n```"}
+    summary = score_start(sheet("smoke-livecodebench", answers), catalog)
+    (said,) = [flag for flag in summary.flags if flag.id == "slow_grader"]
+    assert said.severity == "invalid"
+    assert "5.0 times slower" in said.text
 
 
 def test_the_workload_computes_what_it_should() -> None:

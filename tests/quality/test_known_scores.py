@@ -147,6 +147,9 @@ def test_programs_for_the_real_problems_get_the_known_score(catalog: Catalog, sh
     summary = score_start(sheet("livecodebench-v6", answers, repeats=2), catalog)
     assert score(summary, "strict") == pytest.approx(len(names) / 2 / len(items))
     assert summary.partial
+    # One of the six is of August 2023: the figure's name says so.
+    titled = [each for each in summary.scores if each.name != "answered"]
+    assert all("contests of 2023-08 to 2025-05" in each.title for each in titled)
 
 
 def test_failed_missing_and_capped_answers_count_wrong_and_are_named(catalog: Catalog, sheet: Sheet) -> None:
@@ -280,6 +283,31 @@ def test_tokens_and_times_are_split_by_right_and_wrong(catalog: Catalog, sheet: 
     assert [part.prompt_tokens for part in parts] == [10.0, 10.0, 10.0]
     assert [part.ttft_ms for part in parts] == [5.0, 5.0, 5.0]
     assert [part.answer_time_ms for part in parts] == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reasoning", "split"),
+    [
+        ({"reasoning": "word " * 30, "reasoning_tokens": 44}, 44, 0),
+        ({"reasoning": "word " * 30, "reasoning_tokens": None}, 90, 10),
+        ({"text": "<think>" + "word " * 30 + "</think>" + "word " * 10, "reasoning_tokens": None}, 90, 10),
+        ({"text": "<think>" + "word " * 40, "reasoning_tokens": None}, 120, 10),
+        ({"reasoning_tokens": None}, 0, 0),
+        ({"reasoning": "word " * 30, "reasoning_tokens": None, "completion_tokens": None}, None, 0),
+    ],
+)
+def test_reasoning_that_an_engine_does_not_count_is_split_off(
+    catalog: Catalog, sheet: Sheet, fields: dict, reasoning: int | None, split: int
+) -> None:
+    """vLLM sends reasoning and leaves it out of the usage: 30 words of 40 are three quarters of the tokens."""
+    answer = {"text": "word " * 10, "completion_tokens": 120, **fields}
+    account = score_start(
+        sheet("smoke-aime", {(name, 0): answer for name in ids(catalog, "smoke-aime")}), catalog
+    ).account
+    assert account.reasoning_tokens == (None if reasoning is None else pytest.approx(reasoning, abs=4))
+    assert account.reasoning_split == split
+    if reasoning is not None:
+        assert account.reasoning_tokens + account.answer_tokens == 120
 
 
 def test_lm_eval_means_are_our_scores(catalog: Catalog, sheet: Sheet) -> None:

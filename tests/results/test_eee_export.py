@@ -21,6 +21,8 @@ from test_quality_runs import quality_run
 from paribus.catalog import Catalog
 from paribus.cli import export
 from paribus.conditions import UsageError
+from paribus.quality.asking import seed_of
+from paribus.quality.journal import Key
 from paribus.quality.samples import Sample
 from paribus.results.eee import Answered, Asked, Subject, aggregate, instance, record_uuid
 from paribus.results.eee_files import asked_of, write_run
@@ -105,7 +107,9 @@ def test_scores_ends_seeds_and_repeats_are_in_the_records(clone: Clone, run: Run
     assert scores == {f"{summary.run_id}/{score.name}": score.value for score in summary.quality.scores}
     assert sum(one["evaluation"]["is_correct"] for one in instances) == 7
     assert {one["evaluation_result_id"] for one in instances} == {f"{summary.run_id}/avg@1"}
-    assert {(one["metadata"]["repeat"], one["metadata"]["seed"]) for one in instances} == {("0", "1")}
+    assert {one["metadata"]["repeat"] for one in instances} == {"0"}
+    seeds = {one["sample_id"]: int(one["metadata"]["seed"]) for one in instances}
+    assert seeds == {item: seed_of(Key("smoke-aime", item, 0)) for item in seeds}
     assert {one["metadata"]["finish_reason"] for one in instances} == {"stop"}
     usage = {"input_tokens": 10, "output_tokens": 20, "total_tokens": 30, "reasoning_tokens": 0}
     assert all(one["token_usage"] == usage for one in instances)

@@ -9,6 +9,7 @@ from synthetic_runs import Clone, make_catalog
 from test_checking import failures
 from test_quality_runs import quality_run
 
+from paribus.catalog import QualityTask
 from paribus.conditions import RunPath
 from paribus.quality.data import items_hash
 from paribus.results.check import check
@@ -41,8 +42,10 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     made = Clone(root, make_catalog(root))
     task = yaml.safe_load((root / "tasks/quality/smoke-aime.yaml").read_text())
     own = {"local": ["exam.jsonl"], "id_field": "id", "fields": ["id", "problem", "answer"], "count": 8}
-    text = yaml.safe_dump({**task, "task": "exam", "title": "Exam", "stand_in": False, "data": own})
-    (root / "tasks/quality/exam.yaml").write_text(text)
+    exam = {**task, "task": "exam", "title": "Exam", "stand_in": False, "data": own}
+    vouched = items_hash(QualityTask.model_validate(exam), ROWS)
+    exam["settings"] = {**task["settings"], "known_hash": vouched}
+    (root / "tasks/quality/exam.yaml").write_text(yaml.safe_dump(exam))
     return made
 
 

@@ -216,6 +216,19 @@ FLAGS = _table(
         "This decoder is not lossless, though its file says so; it inherits no quality: {detail}.",
     ),
     FlagKind(
+        "slow_grader",
+        "invalid",
+        "the grading machine is over 4 times slower than the reference machine: the time limits of tests were not "
+        "scaled to it, and right programs may have failed",
+        "Programs were graded on a machine that is too slow: {detail}.",
+    ),
+    FlagKind(
+        "starved",
+        "warning",
+        "over 1% of the graded programs' answers had a test kept from its core by other work (over 5%: invalid)",
+        "Programs were graded on a busy machine: {detail}.",
+    ),
+    FlagKind(
         "stand_in",
         "note",
         "a smoke task of our own in place of the public one",

@@ -22,7 +22,7 @@ of a shared two-core virtual machine (x86-64), measured for this project on 2026
 its limit of 6 s; this constant only says what "as fast as where it was tried" means."""
 
 MOST = 4.0
-"""The factor's upper bound: a machine slower than that is no place to grade on, and a flag says so."""
+"""The factor's upper bound: a machine slower than that is no place to grade on: the flag `slow_grader`, not ranked."""
 
 _RUNS = 3
 
@@ -66,11 +66,6 @@ class Speed:
     def factor(self) -> float:
         """What a time limit is multiplied by."""
         return factor_of(self.seconds)
-
-    @property
-    def too_slow(self) -> bool:
-        """Whether the bound cut the factor."""
-        return self.seconds > MOST * REFERENCE_S
 
 
 def factor_of(seconds: float) -> float:

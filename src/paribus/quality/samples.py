@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 
 from paribus.machine.files import write_atomic
 from paribus.quality.journal import Entry
+from paribus.wire.tokens import standard_tokens
 
-_TEXT, _WHOLE, _SHARE = pa.string(), pa.int32(), pa.float64()
+_TEXT, _WHOLE, _SHARE = pa.string(), pa.int64(), pa.float64()
 _COLUMNS: dict[str, tuple[pa.DataType, bool]] = {
     "item": (_TEXT, False),
     "repeat": (_WHOLE, False),
@@ -34,6 +35,7 @@ _COLUMNS: dict[str, tuple[pa.DataType, bool]] = {
     "tool_calls": (_WHOLE, False),
     "malformed_calls": (_WHOLE, False),
     "marks": (_TEXT, False),
+    "reasoning_split": (pa.bool_(), False),
 }
 """Columns with their types, and whether they may be null."""
 
@@ -67,6 +69,8 @@ class Sample:
     tool_calls: int = 0
     malformed_calls: int = 0
     marks: dict[str, float] = field(default_factory=dict)
+    reasoning_split: bool = False
+    """Whether reasoning tokens are split off by standard tokens, where the engine doesn't count them."""
 
     @property
     def answer_tokens(self) -> int | None:
@@ -90,6 +94,7 @@ def accounts(entries: tuple[Entry, ...]) -> dict[str, Any]:
         "prompt_tokens": _total([entry.prompt_tokens for entry in entries]),
         "tokens": _total([entry.completion_tokens for entry in entries]),
         "reasoning_tokens": _total([_reasoning(entry) for entry in entries]),
+        "reasoning_split": any(_split(entry) for entry in entries),
         "ttft_ms": None if first.ttft_ns is None else first.ttft_ns / 1e6,
         "answer_time_ms": None if spent is None else spent / 1e6,
         "turns": len(entries),
@@ -108,9 +113,36 @@ def counted(correct: float, marks: Mapping[str, float], status: str) -> tuple[fl
 
 
 def _reasoning(entry: Entry) -> int | None:
-    """Reasoning tokens of one request: as counted by the engine; none where there is no reasoning to be seen."""
-    seen = entry.reasoning or "<think>" in entry.text or "</think>" in entry.text
-    return 0 if entry.reasoning_tokens is None and not seen else entry.reasoning_tokens
+    """Reasoning tokens of one request: as counted by the engine; none where there is no reasoning to be seen.
+
+    An engine that sends reasoning and doesn't count it (vLLM): the answer's tokens, split in proportion to the standard
+    tokens of both texts. Not by the model's own tokenizer, so that a journal gives the same account on every machine.
+    """
+    if entry.reasoning_tokens is not None:
+        return entry.reasoning_tokens
+    reasoning, answer = _parts(entry)
+    if not reasoning:
+        return 0
+    if entry.completion_tokens is None:
+        return None
+    thought, said = standard_tokens(reasoning), standard_tokens(answer)
+    return round(entry.completion_tokens * thought / max(1, thought + said))
+
+
+def _split(entry: Entry) -> bool:
+    """Whether a request's reasoning tokens are our split."""
+    return entry.reasoning_tokens is None and entry.completion_tokens is not None and bool(_parts(entry)[0])
+
+
+def _parts(entry: Entry) -> tuple[str, str]:
+    """Reasoning and the rest of what was delivered; reasoning may come inline, up to the last `</think>`."""
+    calls = "".join(text for call in entry.tool_calls for text in call.values())
+    before, closed, after = entry.text.rpartition("</think>")
+    if closed:
+        return entry.reasoning + before, after + calls
+    if "<think>" in entry.text:
+        return entry.reasoning + entry.text, calls
+    return entry.reasoning, entry.text + calls
 
 
 def _total(values: list[int | None]) -> int | None:

@@ -10,7 +10,8 @@ from paribus.catalog import QualityTask
 from paribus.conditions import Flag, flag, hash12
 from paribus.conditions.flags import Severity
 from paribus.quality import dialogue
-from paribus.quality.data import Item, item_id
+from paribus.quality.calibration import MOST
+from paribus.quality.data import Item, item_id, window_of
 from paribus.quality.journal import GREEDY, Header
 from paribus.quality.samples import Sample
 from paribus.quality.statistics import clustered_interval, majority, mean_interval, pass_power, question_means
@@ -23,6 +24,7 @@ BUDGETS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 80_000)
 _FLAGGED_CAP = 0.05
 _FAILED = 0.01
 _NAMED = 5
+_STARVED, _STARVED_BADLY = 0.01, 0.05
 _YEARS = 3
 """Exam years from which an interval by year says anything."""
 
@@ -55,7 +57,7 @@ def summarise(
     grading: Grading | None = None,
 ) -> QualitySummary:
     """The summary of one start. `floor`: what an agent that does nothing would get (dialogues)."""
-    flags = flags_of(task, header, items, samples)
+    flags = flags_of(task, header, items, samples) + grading_flags(grading, len(samples))
     right = [sample for sample in samples if sample.correct >= 1]
     wrong = [sample for sample in samples if sample.correct < 1]
     return QualitySummary(
@@ -90,6 +92,9 @@ def scores_of(
     """Every score of a task, the headline first."""
     capped = sum(sample.status == "capped" for sample in samples) / max(1, len(samples))
     within = f" (within {header.cap:,} tokens)" if capped > NAMED_CAP else ""
+    months = window_of(task, items)
+    window = f", contests of {months}" if months else ""
+    within = window + within
     scores = (
         _dialogue_scores(header, samples, within)
         if task.family == "tau2"
@@ -103,7 +108,7 @@ def scores_of(
     if floor is not None:
         title = "floor: what an agent that does nothing gets"
         scores.append(Score(name="null-agent", title=title, value=floor, low=None, high=None))
-    return scores + _budget_scores(header, samples)
+    return scores + _budget_scores(header, samples, window)
 
 
 def _answer_scores(task: QualityTask, header: Header, samples: Sequence[Sample], within: str) -> list[Score]:
@@ -148,7 +153,7 @@ def _answered(sample: Sample) -> float:
     return sample.marks.get("answered", 0.0)
 
 
-def _budget_scores(header: Header, samples: Sequence[Sample]) -> list[Score]:
+def _budget_scores(header: Header, samples: Sequence[Sample], window: str) -> list[Score]:
     """Score at each budget below the cap: an answer counts when it was right, whole, and within the budget.
 
     The headline is the score at a budget of the cap.
@@ -158,7 +163,7 @@ def _budget_scores(header: Header, samples: Sequence[Sample]) -> list[Score]:
     return [
         _mean(
             f"at-{budget}",
-            f"right within {budget:,} tokens",
+            f"right within {budget:,} tokens{window}",
             samples,
             lambda s, budget=budget: s.correct * (s.status == "ok" and (s.tokens or 0) <= budget),  # type: ignore[misc]
         )
@@ -233,6 +238,7 @@ def account(samples: Sequence[Sample]) -> TokenAccount:
         tokens=mean("tokens"),
         ttft_ms=mean("ttft_ms"),
         answer_time_ms=mean("answer_time_ms"),
+        reasoning_split=sum(sample.reasoning_split for sample in came),
     )
 
 
@@ -249,7 +255,8 @@ def flags_of(task: QualityTask, header: Header, items: Sequence[Item], samples: 
             flag("canary", f"it is held against plain decoding's answers to the same questions ({task.canary.of})")
         )
     if header.partial is not None:
-        flags.append(flag("partial", f"{len(header.items)} of {task.data.count} items"))
+        unknown = "" if len(items) < task.data.count else ", which no hash vouches for"
+        flags.append(flag("partial", f"{len(items)} of {task.data.count} items{unknown}"))
     if header.left_out:
         greedy_lost = header.profile == GREEDY and "temperature" in header.left_out
         said = ", ".join(header.left_out) + (": this engine can't be asked for greedy answers" if greedy_lost else "")
@@ -264,6 +271,28 @@ def flags_of(task: QualityTask, header: Header, items: Sequence[Item], samples: 
     old = 0 if task.stand_in or header.released is None else sum(_older(task, i, header.released) for i in items)
     if old:
         flags.append(flag("possibly_seen", f"{old} of {len(items)} are older than the model ({header.released})"))
+    return flags
+
+
+GRADED_ELSEWHERE = frozenset({"slow_grader", "starved"})
+"""Flags of the machine that graded: another one may have others."""
+
+
+def grading_flags(grading: Grading | None, answers: int) -> list[Flag]:
+    """Where the grading machine may have failed right programs: too slow for its bound, or busy with other work."""
+    if grading is None:
+        return []
+    flags: list[Flag] = []
+    if grading.workload_s > MOST * grading.reference_s:
+        times = grading.workload_s / grading.reference_s
+        said = (
+            f"{times:.1f} times slower than the reference machine, and time limits are stretched {MOST:g} times at most"
+        )
+        flags.append(flag("slow_grader", said))
+    share = grading.starved / max(1, answers)
+    if share > _STARVED:
+        said = f"{grading.starved} tests of {answers} answers were kept from their core and got more time"
+        flags.append(flag("starved", said, "invalid" if share > _STARVED_BADLY else "warning"))
     return flags
 
 

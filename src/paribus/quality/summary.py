@@ -53,6 +53,9 @@ class TokenAccount(_Part):
     tokens: float | None
     ttft_ms: float | None
     answer_time_ms: float | None
+    reasoning_split: int = 0
+    """Answers whose reasoning the engine sent and didn't count: their tokens are split in proportion to standard
+    tokens."""
 
 
 class Grading(_Part):

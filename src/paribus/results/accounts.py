@@ -18,7 +18,10 @@ def account_words(account: TokenAccount) -> str:
     tokens = ", ".join(f"{name} {'unknown' if value is None else f'{value:,.0f}'}" for name, value in parts)
     waits = [("first text", account.ttft_ms), ("whole", account.answer_time_ms)]
     times = ", ".join(f"{name} after {value / 1000:,.1f} s" for name, value in waits if value is not None)
-    return f"{tokens} tokens" + (f"; {times}" if times else "")
+    split = (
+        " (reasoning split off by standard tokens, as the engine doesn't count it)" if account.reasoning_split else ""
+    )
+    return f"{tokens} tokens{split}" + (f"; {times}" if times else "")
 
 
 def grading_words(grading: Grading) -> str:

@@ -13,6 +13,7 @@ from paribus.conditions import CheckFailed, Manifest, ParibusError
 from paribus.engines.envs import environment_marker
 from paribus.quality.believed import Witness, wrong_seeds
 from paribus.quality.journal import Header, read_journal
+from paribus.quality.score import GRADED_ELSEWHERE, grading_flags
 from paribus.quality.summary import QualitySummary
 from paribus.quality.tau2 import items_asked
 from paribus.results.check_start import system_declared
@@ -80,10 +81,15 @@ def _again(
         made = score_start(folder, catalog, seen=witness)
     except ParibusError as error:
         raise CheckFailed(f"the journal can't be scored again: {error}") from error
-    # How fast this machine grades is no part of the score.
-    yield stored.model_dump(mode="json", exclude=_ELSEWHERE), made.model_dump(mode="json", exclude=_ELSEWHERE)
+    yield _anywhere(stored), _anywhere(made)
     if (start.folder / "samples.parquet").exists():
         yield read_rows(start.folder, "samples.parquet"), read_rows(folder, "samples.parquet")
+
+
+def _anywhere(score: QualitySummary) -> dict[str, Any]:
+    """A score without what is said of the machine that graded: how fast it is is no part of the score."""
+    said = score.model_dump(mode="json", exclude=_ELSEWHERE)
+    return said | {"flags": [each for each in said["flags"] if each["id"] not in GRADED_ELSEWHERE]}
 
 
 def _lacks_items(header: Header, catalog: Catalog) -> str | None:
@@ -168,6 +174,9 @@ def _sane(score: QualitySummary, where: str, report: Report) -> None:
     total = score.items * score.repeats
     counts = score.answered + score.failed <= total and max(score.answered, score.failed, score.capped) <= total
     report.expect("identities", where, counts, f"more answers than the {total} that were asked for")
+    graded = [flag for flag in score.flags if flag.id in GRADED_ELSEWHERE]
+    same = graded == grading_flags(score.grading, total)
+    report.expect("identities", where, same, "its flags say something else of the grading machine than was measured")
     for one in score.scores:
         low, high = (0.0 if one.low is None else one.low), (1.0 if one.high is None else one.high)
         inside = 0.0 <= low <= one.value <= high <= 1.0
