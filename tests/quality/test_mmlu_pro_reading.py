@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,18 @@ from paribus.quality.tasks.mmlu_pro import guessed, read_lenient, read_official,
 STRICT = ["The answer is ({0}).", "the answer is {0}", "The answer is: ({0})", "the answer is **{0}**.",
           "The answer is $\\boxed{{{0}}}$.", "The correct answer is ({0}).", "**The answer is ({0})**",
           "The answer is (\\text{{{0}}})", "Therefore, the answer is option ({0})."]  # fmt: skip
+MENTIONS = ["**{0}. 42**", "**{0}) 42**", "{0}. 42", "{0}) 42", "({0}) 42", "I go with **{0}** here.",
+            "({0}), not (Z)", "({0}) because option (Z) is wrong", "({0}), as (Z) and (Z) are incorrect",
+            "It must be ({0}), since (Z) isn't it.", "Not (Z) but ({0})", "We take ({0}) rather than (Z).",
+            "({0}) fits; (Z), (Z) and (Z) can't be."]  # fmt: skip
+PROSE = ["", " Options (Z) and (Z) are incorrect.", "\n\n(Z) is wrong.", " Option (Z) is wrong.", " So (Z) is out.",
+         "\n\n(Z) would give 42, and **Z** too.", "\n**Z. 41** is too small.", " It isn't (Z).",
+         " Compare (Z) with (Z)",
+         " (Z) is correct only if x > 0", "\nThe other choice, (Z), is a trap.", " Some say (Z)",
+         "\n\nZ. 42"]  # fmt: skip
+CORRECTIONS = [" No, wait: \\boxed{{{0}}}", "\n\n**{0}**", "\n({0})", " Wait, actually ({0}).", "\n\nActually: {0}.",
+               " Correction: **{0}**", " Hmm, so ({0}).", " No, the answer is ({0}).", "\nFinal answer: {0}",
+               " Thus option {0} is correct."]  # fmt: skip
 LENIENT = ["**{0}**", "({0})", "\\boxed{{{0}}}", "Answer: {0}", "Answer: ({0})", "**Answer:** {0}", "**({0})**",
            "Final answer: {0}", "{0}", "{0}.", "\\boxed{{\\text{{{0}}}}}", "The correct option is {0}.", "**{0}.**",
            "\\boxed{{({0})}}"]  # fmt: skip
@@ -28,6 +42,35 @@ def test_other_forms_are_read_by_the_lenient_rule_only(letter: str, form: str) -
     assert (read_strict(text, 10), read_lenient(text, 10)) == (None, letter)
 
 
+def with_others(text: str, letter: str) -> str:
+    """The text with other letters in place of each Z."""
+    others = [other for other in "ABCDEFGHIJ" if other != letter]
+    for number in range(text.count("Z")):
+        text = text.replace("Z", others[number % 9], 1)
+    return text
+
+
+@given(st.sampled_from("ABCDEFGHIJ"), st.sampled_from(MENTIONS))
+def test_a_mention_is_read_where_nothing_is_stated(letter: str, form: str) -> None:
+    text = with_others("Let me think.\n" + form.format(letter), letter)
+    assert (read_strict(text, 10), read_lenient(text, 10)) == (None, letter)
+
+
+@given(st.sampled_from("ABCDEFGHIJ"), st.sampled_from(STRICT + LENIENT), st.sampled_from(PROSE))
+def test_prose_behind_a_statement_changes_nothing(letter: str, form: str, prose: str) -> None:
+    text = with_others("Let me think.\n" + form.format(letter) + "." * (form[-1] not in ".*)") + prose, letter)
+    if "\n" not in prose and form in ("**{0}**", "({0})", "**({0})**", "{0}", "{0}.", "**{0}.**"):
+        return  # A letter that shares its sentence with prose is a mention.
+    assert read_lenient(text, 10) == letter
+    assert read_strict(text, 10) in ((letter,) if form in STRICT else (None,))
+
+
+@given(st.sampled_from("ABCDEFGHIJ"), st.sampled_from(STRICT), st.sampled_from(CORRECTIONS), st.sampled_from(PROSE[:5]))
+def test_a_correction_behind_a_statement_counts(letter: str, form: str, correction: str, prose: str) -> None:
+    text = with_others(form.format("Z") + prose + correction.format(letter), letter)
+    assert read_lenient(text, 10) == letter
+
+
 @pytest.mark.parametrize("form", STRICT)
 def test_a_late_correction_wins(form: str) -> None:
     text = f"One may say the answer is (B), but {form.format('C')}"
@@ -42,6 +85,23 @@ def test_the_official_rule_takes_the_first_phrase_and_reads_nothing_where_nothin
     assert read_official("the answer is (B), but the answer is (C)") == "B"
     assert read_official("Answer: D") == "D"
     assert read_official("no idea") is None
+
+
+UPSTREAM = (r"answer is \(?([A-J])\)?", r".*[aA]nswer:\s*([A-J])")
+PIECES = ["Answer: ", "answer:", "Answer:\n\n", "answer is ", "(", ")", "A", "B", "J", "K", "\n", " ", "x", ".", "the "]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+def test_the_official_rule_reads_what_the_benchmarks_own_code_reads(text: str) -> None:
+    found = next((match.group(1) for form in UPSTREAM if (match := re.search(form, text))), None)
+    if found is None and (last := re.search(r"\b[A-J]\b(?!.*\b[A-J]\b)", text, re.DOTALL)):
+        found = last.group(0)
+    assert read_official(text) == found
+
+
+def test_the_official_rule_takes_the_last_answer_of_the_first_line_that_has_one() -> None:
+    assert read_official("x Answer: A then Answer: B") == "B"
+    assert read_official("Answer:\nx Answer: A then answer: B\nAnswer: C") == "B"
 
 
 def test_guesses_are_spread_over_the_options_and_the_same_each_time() -> None:

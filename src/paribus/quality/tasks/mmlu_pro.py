@@ -1,22 +1,27 @@
 """MMLU-Pro: ten options, chain of thought, worked examples of the same category in the prompt.
 
-Three rules read each answer, and none replaces another. `strict` (the headline): the last "the answer is (X)".
-`lenient`: also `**C**`, `(C)`, `\\boxed{C}`, "Answer: C", a last line that is a letter; the last of all wins, so a late
-correction counts. `official`: the benchmark's own three steps, first match first; it stands beside the others because
-published scores were read that way. Where nothing is found the benchmark guesses a letter; what its guesses would get
-is a column of its own, `guesses`, and part of no score (published scores are the sum of the two).
+Three rules read each answer, and none replaces another. `strict` (the headline): the last "the answer is (X)", as the
+prompt asks for it. `lenient`: the first of these that is there, its last occurrence:
+
+1. a statement: "the answer is (X)", "Answer: X", "the correct option is X", "(X) is correct", `\\boxed{X}`, or a
+   sentence that is a letter and nothing else (`**C**`, `(C)`, "No, wait: (C)."), so that a late correction counts;
+2. a mention: `**C**`, `(C)`, an option written out in bold or as the last line (`**C. 42**`, `C. 42`), but not one
+   that is turned down ("not (D)", "options (A) and (B) are wrong").
+
+`official`: the benchmark's own three steps; it stands beside the others because published scores were read that way.
+Where nothing is found the benchmark guesses a letter; what its guesses would get is a column of its own, `guesses`, and
+part of no score (published scores are the sum of the two).
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 
 from paribus.catalog import QualityTask
 from paribus.quality.data import Item, Items
-from paribus.quality.tasks.base import Grade, visible
+from paribus.quality.tasks.base import Grade, plain_text, visible
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -28,27 +33,60 @@ _HEAD = (
 
 _STEP = "Let's think step by step."
 
-_OPEN = r"[*_$\\(\[{`'\"\s]*(?:(?:boxed|text|textbf|mathbf|mathrm|option|choice|letter)\b[*_$\\(\[{`'\"\s]*)*"
+# Groups that give nothing back (`*+`, `++`) keep every search linear in the text, whatever a model repeats.
+_MARKS = r"[*_$\\(\[{`'\"\s]*+"
+_WORDS = r"(?:boxed|text|textbf|mathbf|mathrm|option|choice|letter)\b"
+_OPEN = rf"{_MARKS}(?:{_WORDS}{_MARKS}){{0,6}}+"
 _CLOSE = r"(?![A-Za-z0-9'’])"
-_STRICT = re.compile(rf"answer\s+is:?\s*{_OPEN}([A-J]){_CLOSE}", re.IGNORECASE)
-_LENIENT = (
+_END = r"[*_$)\]}`'\"\\]*+"
+_STRICT = re.compile(rf"answer\s++is:?{_OPEN}([A-J]){_CLOSE}", re.IGNORECASE)
+_IS = r"(?:is|are|would be|must be|should be|therefore|thus|hence|now|actually|then)\b\s*+"
+_BEST = r"(?:correct|right|best|final|chosen)"
+_CUE = (
+    r"\b(?:no|wait|actually|correction|rather|instead|sorry|i mean|make that|so|thus|hence|therefore|it is|it's|"
+    r"finally)\b[\s,:;.–—-]*+"
+)
+_STATEMENTS = (
+    _STRICT,
     re.compile(
-        rf"\b(?:answer|correct (?:option|choice|letter)|option|choice)\b[*_]*\s*(?:(?:is|would be|must be|should be|"
-        rf"therefore|thus|hence|now|actually|then)\b\s*)*[:=]?{_OPEN}([A-J]){_CLOSE}",
+        rf"\b(?:answer|{_BEST} (?:option|choice|letter))\b[*_]*+\s*+(?:{_IS}){{0,6}}+[:=]?{_OPEN}([A-J]){_CLOSE}",
         re.IGNORECASE,
     ),
-    re.compile(rf"\\boxed\s*\{{{_OPEN}([A-J])(?:[).\]}}\s]|\\)"),
-    re.compile(r"(?:\*\*|__)\s*[(\[]?([A-J])[)\].:]*\s*(?:\*\*|__)"),
-    re.compile(r"\(([A-J])\)"),
+    re.compile(rf"\\boxed\s*+\{{{_OPEN}([A-J])(?:[).:\]}}\s]|\\)"),
+    re.compile(
+        rf"\b([A-J]){_END}\s++is (?:(?:indeed|clearly|thus|therefore|the) ){{0,3}}+(?:correct|right|best|answer)\b"
+        r"(?! (?:about|that|if|only|when|for))"
+    ),
+    # A sentence that is a letter and nothing else, words of correction aside.
+    re.compile(
+        rf"(?:(?<![^\n.!?:])[> \t]*+|{_CUE})(?:{_CUE}){{0,4}}+[*_$\\(\[{{`'\" \t]*+([A-J]){_END}[.!]*+{_END}[ \t]*+"
+        r"(?=\n|$)",
+        re.IGNORECASE,
+    ),
 )
-_BARE_LINE = re.compile(r"^[\s*_>$(\[]*([A-J])[\s*_$)\].]*$")
+_NOT = re.compile(
+    r"(?:\bnot|n't|\brather than|\binstead of|\bexcept|\bunlike|\beliminate|\bexclude|\brule out)[\s*_]*$",
+    re.IGNORECASE,
+)
+_WRONG = re.compile(
+    r"[*_)\]]*+(?:\s*(?:,|and|or|/)+\s*[*_(\[]*[A-J]\b[*_)\]]*+)*+\s*+"
+    r"(?:cannot\b|(?:is|are|was|were|ca|would|must|does|do)n['’]t\b|(?:is|are|was|were|can|would|must|does|do) not\b|"
+    r"(?:is|are|was|were) (?:(?:all|both|also|too|clearly|therefore|thus) )*+"
+    r"(?:wrong|incorrect|false|invalid|impossible|out|eliminated)\b)"
+)
+_MENTIONS = (
+    re.compile(r"(?:\*\*|__)[ \t]*+[(\[]?([A-J])[)\].:]*+[ \t]*+(?:\*\*|__)"),
+    re.compile(r"(?:\*\*|__)[ \t]*+[(\[]?([A-J])[)\].:]++[ \t]"),
+    re.compile(r"\(([A-J])\)"),
+    re.compile(r"^[ \t>*_(\[]*+([A-J])[).\]:]++[ \t][^\n]*+\s*+\Z", re.MULTILINE),
+)
 
 
 class MmluProFamily:
     """Letters A to J; strict extraction is the headline, lenient and official stand beside it."""
 
     name = "mmlu-pro"
-    version = "2"
+    version = "3"
     headline = ("strict", "share of questions answered right, strict extraction")
     mark_titles: Mapping[str, str] = {
         "lenient": "lenient extraction",
@@ -96,49 +134,57 @@ def _cot(example: Item) -> str:
     return str(example.get("cot_content", "")).strip().removeprefix("A:").strip()
 
 
-def _plain(text: str) -> str:
-    return unicodedata.normalize("NFKC", visible(text))
-
-
-def _offered(letter: str, options: int) -> bool:
-    return letter in LETTERS[:options]
-
-
 def read_strict(text: str, options: int) -> str | None:
     """The letter of the last "the answer is (X)"; null without one."""
-    found = [m.group(1).upper() for m in _STRICT.finditer(_plain(text)) if _plausible(m)]
-    return next((letter for letter in reversed(found) if _offered(letter, options)), None)
+    return _last([_STRICT], plain_text(text), options)
 
 
 def read_lenient(text: str, options: int) -> str | None:
-    """The letter of the last statement in any of the forms that models write; null without one."""
-    text = _plain(text)
-    found = [(m.end(1), m.group(1).upper()) for form in _LENIENT for m in form.finditer(text) if _plausible(m)]
-    found += [(m.end(1), m.group(1).upper()) for m in _STRICT.finditer(text) if _plausible(m)]
-    found = [(end, letter) for end, letter in found if _offered(letter, options)]
-    if found:
-        return max(found)[1]
-    last = next((line for line in reversed(text.splitlines()) if line.strip()), "")
-    bare = _BARE_LINE.match(last)
-    return bare.group(1) if bare and _offered(bare.group(1), options) else None
+    """The letter of the last statement in any of the forms that models write, else of the last mention; else null."""
+    text = plain_text(text)
+    return _last(_STATEMENTS, text, options) or _last(_MENTIONS, text, options, mentioned=True)
+
+
+def _last(forms: Sequence[re.Pattern[str]], text: str, options: int, *, mentioned: bool = False) -> str | None:
+    """The letter of the form that stands last, of those that the question offers."""
+    found = [
+        (match.end(1), match.group(1).upper())
+        for form in forms
+        for match in form.finditer(text)
+        if match.group(1).upper() in LETTERS[:options] and _plausible(match) and not (mentioned and _turned_down(match))
+    ]
+    return max(found)[1] if found else None
 
 
 def _plausible(match: re.Match[str]) -> bool:
     """A small letter right after blanks is a word ("the answer is a matter of"), not an option."""
     letter = match.group(1)
-    before = match.string[match.start(1) - 1]
+    before = match.string[max(0, match.start(1) - 1) : match.start(1)]
     if letter.isupper():
-        after = match.string[match.end(1) : match.end(1) + 2]
-        return not (letter in "AI" and before == " " and re.match(r"\s[a-z]", after))
-    return before in "([{*"
+        after = match.string[match.end(1) : match.end(1) + 4]
+        return not (letter in "AI" and before == " " and re.match(r"\s(?!is\b)[a-z]", after))
+    return before != "" and before in "([{*"
+
+
+def _turned_down(match: re.Match[str]) -> bool:
+    """Whether the words around a mention say that it is not the answer."""
+    text, begin, end = match.string, match.start(), match.end(1)
+    return bool(_NOT.search(text[max(0, begin - 20) : begin]) or _WRONG.match(text[end : end + 120]))
 
 
 def read_official(text: str) -> str | None:
-    """The benchmark's own rule: the first "answer is (X)", else "Answer: X", else the last lone letter, else null."""
+    """The benchmark's own rule, without its guess: the first "answer is (X)"; else of the first line with an
+    "Answer: X" the last one; else the last lone letter of the text.
+
+    Source: `extract_answer` of TIGER-AI-Lab/MMLU-Pro's evaluate_from_local.py, whose second step is `.*[aA]nswer:...`.
+    """
     text = visible(text)
-    for pattern in (r"answer is \(?([A-J])\)?", r"[aA]nswer:\s*([A-J])"):
-        if match := re.search(pattern, text):
-            return match.group(1)
+    if match := re.search(r"answer is \(?([A-J])\)?", text):
+        return match.group(1)
+    stated = list(re.finditer(r"[aA]nswer:(?=\s*+([A-J]))", text))
+    if stated:
+        line = text.find("\n", stated[0].start())
+        return [match for match in stated if line < 0 or match.start() < line][-1].group(1)
     letters = re.findall(r"\b[A-J]\b", text)
     return str(letters[-1]) if letters else None
 
