@@ -18,6 +18,7 @@ from paribus.results.build import DATABASE, build
 from paribus.results.cite import cite
 from paribus.results.data import RunData
 from paribus.results.lossless import DECLARED, by_decoder, lossless_sentence, marked, standing
+from paribus.results.pairing import latest
 from paribus.results.run import RunFolder
 from paribus.results.seal import seal
 
@@ -202,3 +203,18 @@ def test_marking_leaves_other_decoders_and_plain_alone(clone: Clone) -> None:
     assert (
         Path(found[1].place.folder / "summary.json").read_text() == (runs[1].place.folder / "summary.json").read_text()
     )
+
+
+def test_a_canary_is_no_record_for_others_and_meets_no_other_run(clone: Clone, tmp_path: Path) -> None:
+    from paribus.cli import export
+
+    score, asked = canary(clone, 10, "plain", "smoke-mmlu-pro"), canary(clone, 10)
+    assert [data.summary.run_id for data in latest([RunData.read(score), RunData.read(asked)])] == [score.run_id]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(clone.root)
+        words = ["eee", "--all", "--out", str(tmp_path / "out")]
+        done = CliRunner().invoke(export.command, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    text = "".join(path.read_text() for path in (tmp_path / "out").rglob("*.json"))
+    assert "smoke-mmlu-pro" in text
+    assert "canary" not in text

@@ -8,7 +8,7 @@ import click
 
 from paribus.catalog import Catalog
 from paribus.conditions import UsageError
-from paribus.results.run import all_runs, find_root, locate, read_summary
+from paribus.results.run import RunSummary, all_runs, find_root, locate, read_summary
 
 
 @click.group()
@@ -38,10 +38,15 @@ def eee(runs: tuple[str, ...], every: bool, out: Path) -> None:
     root = find_root()
     places = [locate(root, text) for text in runs] if runs else [run for run in all_runs(root) if not run.demo]
     sealed = [place for place in places if runs or (place.folder / "summary.json").is_file()]
-    chosen = [place for place in sealed if runs or read_summary(place).kind == "quality"]
+    chosen = [place for place in sealed if runs or _is_score(read_summary(place))]
     if not chosen:
         raise UsageError("there is no published quality run yet")
     catalog = Catalog(root)
     for place in chosen:
         path, count = write_run(place, catalog, out)
         click.echo(f"{path}: {count} answers of {place.run_id}")
+
+
+def _is_score(run: RunSummary) -> bool:
+    """Whether a run is a quality run that gives a score: a canary gives a verdict on a decoder."""
+    return run.kind == "quality" and all(flag.id != "canary" for flag in run.flags)

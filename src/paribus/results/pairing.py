@@ -73,10 +73,10 @@ def decoders(runs: Iterable[RunData]) -> list[Match]:
 
 
 def latest(runs: Iterable[RunData]) -> list[RunData]:
-    """Of the repeats of one measure of one system on one machine the last one measured; no candidates of races."""
+    """Of the repeats of one measure of one system on one machine the last one measured; no races, no canaries."""
     chosen: dict[tuple[Place, str], RunData] = {}
     for data in runs:
-        if data.summary.kind == "race":
+        if data.summary.kind == "race" or any(one.id == "canary" for one in data.summary.flags):
             continue
         key = place_of(data), data.summary.system
         known = chosen.get(key)
