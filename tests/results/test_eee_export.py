@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ from test_quality_runs import quality_run
 
 from paribus.catalog import Catalog
 from paribus.cli import export
-from paribus.conditions import UsageError
+from paribus.conditions import CheckFailed, UsageError
 from paribus.quality.asking import seed_of
 from paribus.quality.journal import Key
-from paribus.quality.samples import Sample
+from paribus.quality.samples import Sample, read_samples, write_samples
 from paribus.results.eee import Answered, Asked, Subject, aggregate, instance, record_uuid
 from paribus.results.eee_files import asked_of, write_run
 from paribus.results.run import RunFolder, read_summary
@@ -177,6 +178,68 @@ def test_every_task_at_hand_has_an_aggregate(run: RunFolder, schemas: dict[str, 
     catalog, stem = Catalog(ROOT), f"data/t/o/m/{record_uuid('r')}_samples.jsonl"
     for task in catalog.tasks.values():
         assert faults(schemas["eval"], aggregate(read_summary(run), task, SUBJECT, stem, b"")) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("math-ai/aime24@" + "a" * 40, "math-ai/aime24"),
+        ("math-ai/aime24@" + "a" * 40 + ", math-ai/aime25@" + "b" * 40, None),
+        ("PARIBUS_DATA", None),
+        (None, None),
+        (["math-ai/aime24"], None),
+    ],
+)
+def test_a_data_set_is_named_where_the_items_came_from_it_alone(
+    run: RunFolder, schemas: dict[str, Any], source: Any, named: str | None
+) -> None:
+    task, stem = Catalog(ROOT).task("aime-2024-2026"), f"data/t/o/m/{record_uuid('r')}_samples.jsonl"
+    record = aggregate(read_summary(run), task, SUBJECT, stem, b"", source=source)
+    assert faults(schemas["eval"], record) == []
+    for result in record["evaluation_results"]:
+        told = result["source_data"]
+        assert told.get("hf_repo") == named
+        assert told["additional_details"].get("items_source") == (source if isinstance(source, str) else None)
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "samples.parquet", "both"])
+def test_a_run_whose_answers_were_changed_is_not_exported(
+    clone: Clone, run: RunFolder, tmp_path: Path, name: str
+) -> None:
+    folder = run.folder / "start-1"
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    journal, samples = folder / "journal.jsonl", folder / "samples.parquet"
+    read = read_samples(samples)
+    if name == "journal.jsonl":
+        journal.write_bytes(journal.read_bytes().replace(b"999", b"998"))
+        words = r"journal\.jsonl is not the file that the manifest lists"
+    elif name == "samples.parquet":
+        write_samples(samples, read[:3])
+        words = r"samples\.parquet is not of this journal's answers"
+    else:
+        journal.unlink()
+        write_samples(samples, read[:3])
+        words = r"samples\.parquet holds 3 answers and the score is of 10"
+    try:
+        with pytest.raises(CheckFailed, match=words):
+            write_run(run, clone.catalog, tmp_path)
+        assert list(tmp_path.rglob("*.json*")) == []
+    finally:
+        for path, data in before.items():
+            path.write_bytes(data)
+
+
+@pytest.mark.parametrize("change", [{"tokens": 7}, {"finish_reason": "length"}, {"item": "nobody"}, {"repeat": 1}])
+def test_a_sample_of_no_answer_is_not_exported(clone: Clone, run: RunFolder, tmp_path: Path, change: dict) -> None:
+    samples = run.folder / "start-1" / "samples.parquet"
+    before = samples.read_bytes()
+    first, *rest = read_samples(samples)
+    write_samples(samples, [replace(first, **change), *rest])
+    try:
+        with pytest.raises(CheckFailed, match="is not of this journal's answers"):
+            write_run(run, clone.catalog, tmp_path)
+    finally:
+        samples.write_bytes(before)
 
 
 def test_a_dialogue_has_its_messages(run: RunFolder, schemas: dict[str, Any]) -> None:

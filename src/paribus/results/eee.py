@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from paribus.results.run import RunSummary
 
 FORMAT = "0.3.0"
 Record = dict[str, Any]
+_DATA_SET = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,13 @@ def evaluation_id(run: RunSummary, subject: Subject) -> str:
     return f"{run.measure}/{subject.id.replace('/', '_')}/{_epoch(run)}"
 
 
-def aggregate(run: RunSummary, task: QualityTask, subject: Subject, samples_file: str, samples: bytes) -> Record:
-    """The aggregate record of a quality run: every score with its interval, and where its instances are."""
+def aggregate(
+    run: RunSummary, task: QualityTask, subject: Subject, samples_file: str, samples: bytes, *, source: Any = None
+) -> Record:
+    """The aggregate record of a quality run: every score with its interval, and where its instances are.
+
+    `source`: where the items were observed to come from; the hub's data set is named only where they came from one.
+    """
     quality = _quality(run)
     return {
         "schema_version": FORMAT,
@@ -92,7 +99,7 @@ def aggregate(run: RunSummary, task: QualityTask, subject: Subject, samples_file
         },
         "eval_library": {"name": "paribus", "version": run.starts[0].versions.get("paribus", "unknown")},
         "model_info": _model(run, subject),
-        "evaluation_results": [_result(run, task, quality, score) for score in quality.scores],
+        "evaluation_results": [_result(run, task, quality, score, source) for score in quality.scores],
         "detailed_evaluation_results": {
             "format": "jsonl",
             "file_path": samples_file,
@@ -128,7 +135,7 @@ def _model(run: RunSummary, subject: Subject) -> Record:
     }
 
 
-def _result(run: RunSummary, task: QualityTask, quality: QualitySummary, score: Score) -> Record:
+def _result(run: RunSummary, task: QualityTask, quality: QualitySummary, score: Score, source: Any) -> Record:
     declared = run.conditions
     details: Record = {"score": score.value}
     if score.low is not None and score.high is not None:
@@ -147,7 +154,7 @@ def _result(run: RunSummary, task: QualityTask, quality: QualitySummary, score: 
     return {
         "evaluation_result_id": result_id(run, score.name),
         "evaluation_name": task.task,
-        "source_data": _source(task, quality),
+        "source_data": _source(task, quality, source),
         "evaluation_timestamp": run.starts[0].started_at,
         "metric_config": {
             "evaluation_description": task.title,
@@ -184,14 +191,17 @@ def _generation(declared: Mapping[str, Any], quality: QualitySummary) -> Record:
     }
 
 
-def _source(task: QualityTask, quality: QualitySummary) -> Record:
-    details = _texts(items_hash=quality.items_hash, version=task.version, stand_in=task.stand_in)
-    if task.stand_in or not task.data.hub:
+def _source(task: QualityTask, quality: QualitySummary, source: Any) -> Record:
+    """Where the items came from. The format names one data set: several are told in words."""
+    origin = str(source) if isinstance(source, str) and source else None
+    details = _texts(items_hash=quality.items_hash, version=task.version, stand_in=task.stand_in, items_source=origin)
+    hub = [part.partition("@")[0] for part in (origin or "").split(", ") if _DATA_SET.fullmatch(part)]
+    if len(hub) != 1 or task.stand_in:
         return {"dataset_name": task.task, "source_type": "other", "additional_details": details}
     return {
         "dataset_name": task.task,
         "source_type": "hf_dataset",
-        "hf_repo": task.data.hub[0].repository,
+        "hf_repo": hub[0],
         "samples_number": quality.items,
         "additional_details": details,
     }

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from paribus.catalog import Catalog, QualityTask
-from paribus.conditions import CheckFailed, ParibusError, UsageError
+from paribus.conditions import CheckFailed, ParibusError, UsageError, sha256_file
 from paribus.machine.files import write_atomic
 from paribus.quality import dialogue
 from paribus.quality.asking import Question, ReplayAnswerer
 from paribus.quality.data import Item, Items, item_id
 from paribus.quality.journal import Entry, Header, Key, read_journal
-from paribus.quality.samples import Sample, read_samples
+from paribus.quality.samples import Sample, accounts, read_samples
 from paribus.quality.tau2 import items_asked
 from paribus.results.data import RunData
 from paribus.results.eee import Answered, Asked, Subject, aggregate, folder_of, instance, licensed, record_uuid
-from paribus.results.reading import JOURNAL_BYTES, plain_file
-from paribus.results.run import RunFolder, RunSummary
+from paribus.results.reading import JOURNAL_BYTES, open_parquet, plain_file, shown
+from paribus.results.run import RunFolder, RunSummary, read_start
 from paribus.wire import run as run_async
 
+JOURNAL = "journal.jsonl"
 _HUB = re.compile(r"^(?:https://huggingface\.co/)?([\w.-]+)/([\w.-]+)$")
 
 
 def write_run(place: RunFolder, catalog: Catalog, out: Path) -> tuple[Path, int]:
     """Write one sealed quality run below `out`; returns its aggregate file and the number of instances.
 
-    Raises `UsageError` for a run of another kind, `CheckFailed` when its samples aren't here.
+    Raises `UsageError` for a run of another kind, `CheckFailed` when its samples aren't here, or when a file isn't the
+    one that its manifest or its score speaks of.
     """
     data = RunData.read(place)
     summary = data.summary
@@ -39,9 +41,16 @@ def write_run(place: RunFolder, catalog: Catalog, out: Path) -> tuple[Path, int]
     lines = [
         json.dumps(record, ensure_ascii=False, sort_keys=True) for record in _instances(data, task, subject, catalog)
     ]
+    expected = summary.quality.items * summary.quality.repeats
+    if len(lines) != expected:
+        raise CheckFailed(
+            f"{data.place.path}: samples.parquet holds {len(lines)} answers and the score is of {expected}: "
+            "`paribus score` makes it again from the journal"
+        )
     samples = "".join(f"{line}\n" for line in lines).encode()
     stem = f"{folder_of(task, subject)}/{record_uuid(summary.run_id)}"
-    record = aggregate(summary, task, subject, f"{stem}_samples.jsonl", samples)
+    source = read_start(data.folders[0]).manifest.observed.get("items_source")
+    record = aggregate(summary, task, subject, f"{stem}_samples.jsonl", samples, source=source)
     path = out / f"{stem}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(out / f"{stem}_samples.jsonl", samples)
@@ -70,9 +79,11 @@ def _instances(data: RunData, task: QualityTask, subject: Subject, catalog: Cata
     if not (folder / "samples.parquet").is_file():
         raise CheckFailed(f"{data.place.path}: samples.parquet is not here; `paribus score` makes it from the journal")
     header, entries = _journal(folder)
+    read = read_samples(open_parquet(folder, "samples.parquet"))
+    _same_answers(data, read, entries)
     items = _items(task, catalog, header)
     asked = {item_id(task, item): asked_of(task, item) for item in items.items} if items is not None else {}
-    for sample in read_samples(folder / "samples.parquet"):
+    for sample in read:
         turns = _turns(entries, task.task, sample)
         spoken = _spoken(task, catalog.root, items, sample, entries)
         yield instance(
@@ -81,10 +92,37 @@ def _instances(data: RunData, task: QualityTask, subject: Subject, catalog: Cata
 
 
 def _journal(folder: Path) -> tuple[Header | None, Mapping[Key, Entry]]:
-    """The journal, which may lie in the raw store only: then there are no texts."""
-    if not (folder / "journal.jsonl").is_file():
+    """The journal, which may lie in the raw store only: then there are no texts. It is the one that was measured."""
+    if not (folder / JOURNAL).is_file():
         return None, {}
-    return read_journal(plain_file(folder, "journal.jsonl", JOURNAL_BYTES))
+    path = plain_file(folder, JOURNAL, JOURNAL_BYTES)
+    listed = {entry.name: entry.sha256 for entry in read_start(folder).manifest.files}
+    if listed.get(JOURNAL) != sha256_file(path):
+        raise CheckFailed(f"{shown(path)} is not the file that the manifest lists: `paribus check` says more")
+    return read_journal(path)
+
+
+def _same_answers(data: RunData, samples: Sequence[Sample], entries: Mapping[Key, Entry]) -> None:
+    """One sample an answer: each once, with the ends and tokens of the journal where that is here."""
+    keys = [(sample.item, sample.repeat) for sample in samples]
+    twice = len(set(keys)) != len(keys)
+    answered = {key[1:3] for key in entries if key.repeat >= 0}
+    strange = next((s for s in samples if _other_than(s, entries)), None) if entries else None
+    if twice or not answered <= set(keys) or strange is not None:
+        raise CheckFailed(
+            f"{data.place.path}: samples.parquet is not of this journal's answers: `paribus score` makes it again"
+        )
+
+
+def _other_than(sample: Sample, entries: Mapping[Key, Entry]) -> bool:
+    """Whether a sample's account is another than its requests give."""
+    task = next(iter(entries)).task
+    turns = _turns(entries, task, sample)
+    if not turns:
+        return sample.status != "failed"
+    made = accounts(turns)
+    names = ("finish_reason", "seed", "prompt_tokens", "tokens")
+    return any(getattr(sample, name) != made[name] for name in names)
 
 
 def _items(task: QualityTask, catalog: Catalog, header: Header | None) -> Items | None:
