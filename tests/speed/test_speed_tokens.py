@@ -124,6 +124,9 @@ def test_counts_on_pieces_that_are_no_running_count_place_no_tokens():
     noughts = per_piece([0] * 100, 100)
     assert noughts.count.after_method == "characters"
     assert row_of(noughts).decode_tokens == pytest.approx(99, abs=1.5), "the first piece brought something"
+    late = per_piece([0] * 99 + [100], 100)
+    assert late.count.after_method == "characters", "said at the end only"
+    assert row_of(late).decode_tokens == pytest.approx(99, abs=1.5)
     assert per_piece([*range(50, 100)], 50).count.after_method == "characters", "of another beginning"
     assert per_piece([1] * 100, 100).count.after_method == "characters", "one for each piece is no running count"
     honest = per_piece([*range(1, 101)], 101)
