@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from quality_journals import ROOT
 
-from paribus.catalog import PromptLine
+from paribus.catalog import Catalog, Job, PromptLine, resolve
+from paribus.catalog.surroundings import Surroundings
+from paribus.cli import lossless
 from paribus.conditions import CheckFailed
 from paribus.engines.adapters.sglang import SGLangScoring
 from paribus.engines.registry import engine
@@ -19,6 +25,7 @@ from paribus.engines.scoring import Scoring, gap, token_ids
 from paribus.engines.vllm.scoring import VllmScoring
 from paribus.quality.lossless import judge
 from paribus.quality.lossless_run import Given, answers, compared, score, with_scores
+from paribus.results.gate import gate_rows
 from paribus.wire import Endpoint
 
 PROMPT, TOP = [1, 2, 3], 7
@@ -31,6 +38,7 @@ class Model:
     """What the server answers: token 7 is always the likeliest; any other lies `far` below it."""
 
     far: float = 2.0
+    writes: int = TOP
     wrong: Any = None
     """A reply in place of the right one, for what scores."""
     status: int = 200
@@ -43,7 +51,7 @@ class Model:
         given = body.get("prompt") or body["input_ids"]
         if body.get("prompt_logprobs") or body.get("return_logprob"):
             return self.wrong if self.wrong is not None else self._scores(path, given)
-        written = [TOP] * body.get("max_tokens", body.get("sampling_params", {}).get("max_new_tokens"))
+        written = [self.writes] * body.get("max_tokens", body.get("sampling_params", {}).get("max_new_tokens"))
         if path == "/generate":
             return {"text": "x", "output_ids": written, "meta_info": {}}
         return {"choices": [{"text": "x", "token_ids": written, "finish_reason": "length"}]}
@@ -192,3 +200,34 @@ def test_a_gap_is_never_negative_and_the_worst_is_finite() -> None:
 def test_adapters_say_whether_their_engine_scores_given_text() -> None:
     found = {name: engine(name).scoring() is not None for name in ("vllm", "vllm-cpu", "sglang", "llamacpp")}
     assert found == {"vllm": True, "vllm-cpu": True, "sglang": True, "llamacpp": False}
+
+
+def test_the_gate_asks_decoders_first_and_plain_decoding_then_scores_them(
+    model: Model, endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One server after the other; the decoder that writes other tokens than the model's fails, the other passes."""
+    for name in ("systems", "tasks", "hardware", "pairs.yaml", "claims", "envs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.setenv("PARIBUS_LOCKS", str(tmp_path / "locks"))
+    around = Surroundings(machine="m-test", builds={"llamacpp": "0" * 12})
+    asked = {"measures": "c1-short", "systems": "smollm2-135m--q4-1--llamacpp--*", "scale": "demo"}
+    plan, catalog = resolve(tmp_path, "cpu", asked, around), Catalog(tmp_path)
+    jobs = {job.system: job for job in plan.jobs}
+    names = {name.split("--")[3]: name for name in jobs}
+    opened = []
+
+    @contextmanager
+    def session(_root: Path, job: Job, _catalog: Catalog) -> Iterator[SimpleNamespace]:
+        opened.append(job.system)
+        model.writes = 4 if job.system == names["ngram-map-k-n4-m4"] else TOP
+        yield SimpleNamespace(endpoint=endpoint, accepted={"temperature"}, engine=engine("vllm"))
+
+    monkeypatch.setattr(lossless, "open_session", session)
+    subjects = [names["ngram-simple-n4-m4"], names["ngram-map-k-n4-m4"]]
+    gate = lossless.Gate(tmp_path, plan, catalog, jobs, list(ASKED), max_tokens=3, at_once=2)
+    right, wrong = gate.run(names["plain"], subjects)
+    assert opened == [*subjects, names["plain"]]
+    assert (right.form, right.standing, wrong.standing) == ("teacher-forced", "passed", "failed")
+    assert [row.subject_scored.violations for row in wrong.prompts if row.subject_scored] == [3] * 14
+    found = {row["system"]: row["standing"] for row in gate_rows(tmp_path)}
+    assert found == {subjects[0]: "passed", subjects[1]: "failed"}
