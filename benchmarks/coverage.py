@@ -16,7 +16,7 @@ import numpy as np
 from paribus.speed.rows import Row
 from paribus.speed.shares import share_of
 from paribus.speed.speedup import speedup
-from paribus.speed.statistics import Cell, ratio_of_starts, t_over_starts
+from paribus.speed.statistics import Cell, ratio_of_starts, t_over_batches, t_over_starts
 
 KINDS = 7
 K = 100
@@ -58,16 +58,55 @@ def simulate(
     return sides[0], sides[1]
 
 
-def speedup_coverage(draws: int, between_starts: float, seed: int = 1, prompts: int = 8) -> float:
+def speedup_coverage(draws: int, between_starts: float, seed: int = 1, prompts: int = 8, starts: int = 5) -> float:
     """Share of the draws whose interval of the speed-up holds 2."""
     chance = np.random.default_rng(seed)
     held = 0
     for _ in range(draws):
-        found = speedup(*simulate(chance, between_starts, prompts=prompts), K)
+        found = speedup(*simulate(chance, between_starts, starts=starts, prompts=prompts), K)
         assert found is not None
         assert found.low is not None
         assert found.high is not None
         held += found.low <= 2 <= found.high
+    return held / draws
+
+
+def kinds_coverage(draws: int, seed: int = 1) -> float:
+    """One start and one prompt a kind, as the demo has: kinds are drawn from more kinds, whose speed-ups' mean is 2."""
+    chance = np.random.default_rng(seed)
+    held = 0
+    for _ in range(draws):
+        difficulty, ratio = np.exp(chance.normal(0, 0.3, KINDS)), 2 * np.exp(chance.normal(0, 0.3, KINDS))
+        sides = [
+            [[row(str(k), str(k), float(s)) for k, s in enumerate(difficulty / factor * noise)]]
+            for factor, noise in zip((1, ratio), np.exp(chance.normal(0, 0.03, (2, KINDS))), strict=True)
+        ]
+        found = speedup(sides[0], sides[1], K)
+        assert found is not None
+        assert found.basis == "kinds"
+        assert found.low is not None
+        assert found.high is not None
+        held += found.low <= 2 <= found.high
+    return held / draws
+
+
+def batches_coverage(draws: int, seed: int = 1, *, at_once: int = 16, answers: int = 20, batches: int = 10) -> float:
+    """One start's window at several requests at once: share of the draws whose interval holds this server's own rate.
+
+    Each worker writes one answer after the other, of lengths and speeds that differ (deviation 0.4 and 0.2 of the
+    logarithms); the window is as long as `answers` of the mean answers, and begins when all are in full swing.
+    """
+    chance = np.random.default_rng(seed)
+    mean_s = float(np.exp(0.4**2 / 2 + 0.2**2 / 2))
+    truth = at_once * float(np.exp(0.4**2 / 2)) / mean_s
+    edges = np.linspace(5 * mean_s, (5 + answers) * mean_s, batches + 1)
+    held = 0
+    for _ in range(draws):
+        tokens = np.exp(chance.normal(0, 0.4, (at_once, 3 * answers + 20)))
+        ends = np.cumsum(tokens * np.exp(chance.normal(0, 0.2, tokens.shape)), axis=1)
+        written = sum(np.interp(edges, np.append(0, e), np.append(0, np.cumsum(t))) for e, t in zip(ends, tokens))
+        found = t_over_batches(list(np.diff(written) / np.diff(edges)))
+        held += (found.low or 0) <= truth <= (found.high or 0)
     return held / draws
 
 

@@ -108,8 +108,8 @@ def environment() -> dict[str, str]:
     Some are installed compiled, some not, and where Python must not write, it compiles a whole program at every start.
     """
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    offline = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"}
-    return kept | offline | {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "paribus-truth-compiled")}
+    compiled = {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "paribus-truth-compiled")}
+    return kept | compiled | {"HF_HUB_DISABLE_TELEMETRY": "1"}
 
 
 def timed(command: list[str], folder: Path) -> tuple[float, float, float, int, tuple[tuple[float, float], ...]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from paribus.speed.derive import row_of
 from paribus.speed.flags import Facts, judge, pooled
@@ -18,7 +17,7 @@ from paribus.speed.metrics.e2e import e2e
 from paribus.speed.metrics.energy import energy
 from paribus.speed.metrics.output_speed import output_speed, output_speed_standard, speed_of
 from paribus.speed.metrics.reader_wait import reader_wait
-from paribus.speed.metrics.stall import gaps_ms, stall_of
+from paribus.speed.metrics.stall import Gaps
 from paribus.speed.metrics.throughput import Gathered, Window, steps
 from paribus.speed.metrics.time_to_k import time_to_k
 from paribus.speed.metrics.tokens import MARKUP, TokenCount, check_usage, reasoning, size, standard, tokens
@@ -73,7 +72,7 @@ class _Seen:
     def __init__(self, window: Window | None) -> None:
         self.rows: list[Row] = []
         self.speeds = {name: Gathered(window) for name in ("standard", "native", "size")}
-        self.gaps: list[npt.NDArray[np.float64]] = []
+        self.gaps = Gaps()
         self.counts: list[tuple[TokenCount, int, int]] = []
         self.digests: list[tuple[str, str]] = []
         self.after_methods: set[str] = set()
@@ -90,7 +89,7 @@ class _Seen:
             self.ends_ns.append(trace.ended_ns)
         self.revised += trace.counted and trace.revised
         if trace.counted and trace.ok:
-            self.gaps.append(gaps_ms(trace.at_ns))
+            self.gaps.add(trace.at_ns)
             ended = trace.finish_reason in ("stop", "tool_calls")
             unseen = ended + MARKUP * (trace.count.reasoning > 0)
             self.counts.append((replace(trace.count, after=()), int(trace.standard[-1]), unseen))
@@ -112,7 +111,7 @@ def summarise(traces: Iterable[Trace], around: Around) -> tuple[list[Row], Speed
     counted = [row for row in rows if row.counted]
     wall = wall_of(rows)
     speeds = {name: gathered.speed(wall) for name, gathered in seen.speeds.items()}
-    gaps = stall_of(seen.gaps)
+    gaps = seen.gaps.stall()
     base = _from_rows([counted], cpu=around.facts.cpu)
     return rows, base.model_copy(
         update={
