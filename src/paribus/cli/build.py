@@ -21,6 +21,8 @@ def command() -> None:
     built = build(find_root())
     for run in built.unsealed:
         click.echo(f"left out, not sealed yet: {run}")
+    for name, reason in sorted(built.unreadable.items()):
+        click.echo(f"left out, can't be read: {name}: {reason}")
     if not built.runs:
         click.echo(f"no sealed runs below {' or '.join(RESULTS_ROOTS)}: the database holds the catalog only")
     click.echo(f"{DATABASE}: {built.runs} runs, {len(built.rows['figures'])} figures; data files in {DATA}/")

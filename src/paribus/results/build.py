@@ -7,7 +7,8 @@ cost of a build grows with what changed. The rows, and their order, depend on th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,13 +18,13 @@ import orjson
 
 import paribus
 from paribus.catalog import Catalog, Verdict
-from paribus.conditions import CheckFailed, RunPath, inside, run_id, sha256_file
+from paribus.conditions import CheckFailed, ParibusError, RunPath, inside, run_id, sha256_file
 from paribus.machine.files import write_atomic
 from paribus.results.batches import window_batches
 from paribus.results.claims import claim_rows
 from paribus.results.compare import compare, untold
 from paribus.results.data import RunData
-from paribus.results.database import write_database, write_exports
+from paribus.results.database import arrow, write_database, write_exports
 from paribus.results.facts import about, catalog_rows, left_out, replacements, supersede, superseded
 from paribus.results.gates import parse_subjects
 from paribus.results.lossless import NOT_LOSSLESS, lossless_rows, marked
@@ -39,34 +40,86 @@ CACHE = "build/rows"
 
 @dataclass
 class Built:
-    """What a build found: rows by table, runs that aren't sealed yet, and how much was known already."""
+    """What a build found: rows by table, runs that aren't sealed yet, and how much was known already.
+
+    `unreadable`: runs and verdicts that are left out because they can't be read, with the reason.
+    """
 
     rows: dict[str, list[TableRow]] = field(default_factory=lambda: {name: [] for name in TABLES})
     unsealed: list[str] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
     runs: int = 0
     reused: int = 0
 
 
 def build(root: Path) -> Built:
-    """Write `build/paribus.duckdb` and `build/data/`. Raises `CheckFailed` for a run that can't be read, or a clash."""
-    built = collect(root)
-    tables = write_database(root / DATABASE, built.rows)
+    """Write `build/paribus.duckdb` and `build/data/`.
+
+    Runs come from strangers: one that can't be read is left out and named, and ends no build. Raises `CheckFailed` for
+    a clash of ids.
+    """
+    try:
+        built, tables = _built(root, {})
+    except Exception:
+        # Who is to blame is asked only now: looking at every run by itself takes as long as a first build.
+        unreadable = _unreadable(root)
+        if not unreadable:
+            raise
+        built, tables = _built(root, unreadable)
     write_exports(root / DATA, tables)
     return built
 
 
-def collect(root: Path) -> Built:
-    """The rows of every table, without writing the database (the cache is written)."""
-    built, catalog = Built(), Catalog(root)
+def _built(root: Path, unreadable: Mapping[str, str]) -> tuple[Built, Any]:
+    built = collect(root, unreadable)
+    return built, write_database(root / DATABASE, built.rows)
+
+
+def _unreadable(root: Path) -> dict[str, str]:
+    """Runs and races whose files break what reads them, by path, with the reason."""
+    found: dict[str, str] = {}
+    for place in all_runs(root):
+        if (place.folder / "manifest.json").is_file():
+            with _blaming(found, str(place.path)):
+                _try(RunData.read(place))
+    for results in RESULTS_ROOTS:
+        for path in find_verdicts(root / results):
+            with _blaming(found, _named(root / results, path)):
+                _verdict(root / results, path)
+    return found
+
+
+@contextmanager
+def _blaming(found: dict[str, str], name: str) -> Iterator[None]:
+    try:
+        yield
+    except ParibusError as error:
+        found[name] = str(error)
+    except Exception as error:
+        found[name] = f"reading it failed ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+
+
+def _try(data: RunData) -> None:
+    """Make a run's rows as a build does, down to the columns' types."""
+    for table, rows in rows_of(data).items():
+        again: list[TableRow] = orjson.loads(orjson.dumps(rows))
+        arrow(TABLES[table], again)
+
+
+def collect(root: Path, unreadable: Mapping[str, str] | None = None) -> Built:
+    """The rows of every table, without writing the database (the cache is written). `unreadable`: left out."""
+    built, catalog = Built(unreadable=dict(unreadable or {})), Catalog(root)
     code = _code_hash()
     sealed = _sealed(root, built)
     built.rows["superseded"] = superseded(root)
-    replaced = replacements({str(data.summary.run): data.summary.run_id for data in sealed}, built.rows["superseded"])
+    ids = {str(data.summary.run): data.summary.run_id for data in sealed}
+    ids |= {name: run_id(name) for name in built.unreadable}
+    replaced = replacements(ids, built.rows["superseded"])
     built.rows["lossless"] = lossless_rows(root, _standing(sealed, replaced), catalog, partial(_gates, root, code))
     sealed = marked(sealed, built.rows["lossless"])
     for data in sealed:
         _add(built, _cached(root, _key(data, code), partial(rows_of, data), built))
-    verdicts = _verdicts(root)
+    verdicts = _verdicts(root, built.unreadable)
     built.rows["races"] = [row for one in verdicts for row in _race(one)]
     picks = {s.scenario: s.picks_for for s in catalog.scenarios.values() if s.race}
     standing = _standing(sealed, replaced)
@@ -97,6 +150,8 @@ def _sealed(root: Path, built: Built) -> list[RunData]:
             raise CheckFailed(f"two runs have the id {place.run_id}: {known.path} and {place.path}")
         if not (place.folder / "manifest.json").is_file():
             built.unsealed.append(str(place.path))
+            continue
+        if str(place.path) in built.unreadable:
             continue
         found.append(RunData.read(place))
     built.runs = len(found)
@@ -160,17 +215,26 @@ def _cached(root: Path, key: str, make: Callable[[], Rows], built: Built) -> Row
     return again
 
 
-def _verdicts(root: Path) -> list[Decided]:
-    found = []
-    for results in RESULTS_ROOTS:
-        for path in find_verdicts(root / results):
-            place = RunPath.parse("/".join(path.parent.relative_to(root / results).parts))
-            verdict = read_model(path.parent, "race.json", Verdict)
-            for run in verdict.runs:
-                inside(root / results, run)
-            demo = results.endswith("demo-results")
-            found.append(Decided(demo, place.hardware, place.machine, f"{place}/race.json", verdict))
-    return found
+def _verdicts(root: Path, unreadable: Container[str]) -> list[Decided]:
+    return [
+        _verdict(root / results, path)
+        for results in RESULTS_ROOTS
+        for path in find_verdicts(root / results)
+        if _named(root / results, path) not in unreadable
+    ]
+
+
+def _named(results: Path, path: Path) -> str:
+    return path.relative_to(results).as_posix()
+
+
+def _verdict(results: Path, path: Path) -> Decided:
+    place = RunPath.parse("/".join(path.parent.relative_to(results).parts))
+    verdict = read_model(path.parent, "race.json", Verdict)
+    for run in verdict.runs:
+        inside(results, run)
+    demo = results.name == "demo-results"
+    return Decided(demo, place.hardware, place.machine, f"{place}/race.json", verdict)
 
 
 def _race(one: Decided) -> list[TableRow]:

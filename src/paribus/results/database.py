@@ -62,6 +62,8 @@ def _cell(kind: str, value: Any) -> Any:
         return str(value).encode("utf-8", "replace").decode()
     if kind == "INTEGER" and value != int(value):
         raise ValueError(f"{value} is no whole number")
+    if kind == "INTEGER" and not -(2**31) <= value < 2**31:
+        raise ValueError(f"{value} is no number of 32 bits")
     return float(value) if kind == "DOUBLE" else value
 
 
