@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,15 @@ from paribus.quality.tasks.aime import as_integer, final_answer, read_integer
 NUMBERS = ["{n}", "{n:03d}", "{n}.", "{n}.0",
            "\\text{{{n}}}", "\\textbf{{{n}}}", "\\mathbf{{{n}}}", " {n} ", "+{n}",
            "\\mathrm{{{n}}}", "x = {n}", "m+n={n}", "{n}^\\circ", "{n}\\text{{ units}}", "\\,{n}", "{{{n}}}", "({n})",
-           "\\displaystyle {n}", "10 + 15 = {n}", "{n} \\text{{ degrees}}", "\\left({n}\\right)"]  # fmt: skip
+           "\\displaystyle {n}", "10 + 15 = {n}", "{n} \\text{{ degrees}}", "\\left({n}\\right)",
+           "{n},", "{n};", "{n}°", "{n}%", "≈{n}", "x ≈ {n}", "x \\approx {n}", "x \\equiv {n}", "{n}_{{10}}",
+           "{n}_10",
+           "{n}\\pmod{{1000}}", "{n} \\pmod{{1000}}", "{n} \\bmod 7", "{n} (mod 1000)",
+           "\\Large{{{n}}}", "{{\\huge {n}}}", "\\underline{{{n}}}", "\\textcolor{{red}}{{{n}}}",
+           "\\color{{blue}} {n}",
+           "{n}\u200b", "\u200b{n}\u2060", "{n} square units", "{n} \\text{{ square units}}",
+           "{n}\\text{{ coins}}", "{n}^{{\\circ}}",
+           "\\quad {n}", "{n}\\;", "`{n}`", "N = 7 + 18 = {n}"]  # fmt: skip
 BOXES = ["\\boxed{{{0}}}", "$\\boxed{{{0}}}$", "\\[\\boxed{{{0}}}\\]", "\\(\\boxed{{{0}}}\\)", "**\\boxed{{{0}}}**",
          "\\fbox{{{0}}}", "The answer is $\\boxed{{{0}}}$.", "\\boxed {{{0}}}", "$$\\boxed{{{0}}}$$\n",
          "Final Answer: The final answer is $\\boxed{{{0}}}$. I hope it is correct."]  # fmt: skip
@@ -23,7 +32,30 @@ PHRASES = ["The answer is {0}", "The answer is {0}.", "the final answer is {0}."
            "Thus, the answer is \\({0}\\).", "The final answer is:\n**{0}**", "The answer to the problem is {0}.",
            "The answer is 7 + 18 = {0}.", "The answer is $m+n = 7+18 = {0}$.", "### Answer\n**{0}**",
            "Therefore the answer equals {0}", "**{0}**", "We are done.\n**{0}**\n", "**{0}.**", "__{0}__",
-           "The answer is simply {0}!"]  # fmt: skip
+           "The answer is simply {0}!", "#### {0}", "It is so.\n#### {0}\n", "The answer is 7 + 18, which is {0}.",
+           "The answer is m+n = 7+18. So {0}.", "The answer is {0} \\boxed{{}}",
+           "The answer is m + n, which equals {0}.",
+           "The answer is m+n = 7+18.\nThus, {0}", "The answer is {0} = 5 + 20.",
+           "The answer is {0}, i.e. all of them.",
+           "The answer is {0} because 24 + 1 = 99.", "The answer is {0} since n = 99",
+           "The answer is {0} (see above).",
+           "The answer is {0} degrees.", "The answer is {0}°.", "The answer is {0} — all of them.",
+           "The answer is\u200b {0}",
+           "The answer is $m+n={0}$, as $m=7$.", "**Final answer: ${0}$**", "The answer is {0} \\pmod{{1000}}.",
+           "The answer is $\\textbf{{{0}}}$", "the answer is {0} modulo 1000.", "Answer: {0} ways"]  # fmt: skip
+AFTER = [
+    "",
+    "\n",
+    "\n\nThat is all.",
+    "\n\nCheck: 24 + 1 = 9 and x is 3.",
+    "\n\n\\[ 3 + 4 = 7 \\]\n",
+    "\n**Note**\nDone.",
+]
+NOT_THE_NUMBER = ["\\pi", " \\pi", "abc", "x", "\\sqrt{2}", "\\sqrt2", " \\cdot 2", " \\times 3", "!", "^2",
+                  "^{10}", "_7", "_{7}", "/2",
+                  " or 26", " pi", " plus 3", ".5", ",5", " + 3", "-1", "\\frac{1}{2}", "n", " x", ":3",
+                  "\\alpha", "e5",
+                  "\\text{ or }26", "\\text{x}y2", " to 30", "\\ldots 7", " (x)"]  # fmt: skip
 BEFORE = ["", "Let x = 7. Then 3x = 21.\n\n", "We guess \\boxed{999} first. But wait, that is wrong.\n",
           "The answer is 998? No.\n",
           "**997**\n\nhm, no.\n", "<think>the answer is \\boxed{996}</think>\n"]  # fmt: skip
@@ -33,9 +65,21 @@ BEFORE = ["", "Let x = 7. Then 3x = 21.\n\n", "We guess \\boxed{999} first. But 
 def test_every_form_of_the_last_answer_is_read(before: str) -> None:
     forms = [box.format(number.format(n=25)) for box, number in itertools.product(BOXES, NUMBERS)]
     forms += [phrase.format(n) for phrase, n in itertools.product(PHRASES, ["25", "025"])]
-    assert len(forms) > 250
+    assert len(forms) > 550
     wrong = [form for form in forms if read_integer(before + form) != 25]
     assert wrong == []
+
+
+@given(st.integers(0, 999), st.sampled_from(BOXES), st.sampled_from(NOT_THE_NUMBER))
+def test_a_box_with_another_number_is_an_answer_and_wrong(n: int, box: str, more: str) -> None:
+    text = "\\boxed{999}\n" + box.format(f"{n}{more}")
+    assert read_integer(text) is None
+    assert final_answer(text) == unicodedata.normalize("NFKC", f"{n}{more}")
+
+
+@given(st.integers(0, 999), st.sampled_from(BOXES + PHRASES[:12]), st.sampled_from(AFTER))
+def test_text_behind_an_answer_changes_nothing(n: int, form: str, after: str) -> None:
+    assert read_integer(form.format(n) + after) == n
 
 
 @given(st.integers(0, 999), st.sampled_from(BOXES + PHRASES), st.sampled_from(BEFORE))
