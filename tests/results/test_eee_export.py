@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from jsonschema import Draft7Validator
@@ -27,6 +29,7 @@ from paribus.quality.journal import Key
 from paribus.quality.samples import Sample, read_samples, write_samples
 from paribus.results.eee import Answered, Asked, Subject, aggregate, instance, record_uuid
 from paribus.results.eee_files import asked_of, write_run
+from paribus.results.items import grade
 from paribus.results.run import RunFolder, read_summary
 from paribus.results.seal import seal
 
@@ -227,6 +230,30 @@ def test_a_run_whose_answers_were_changed_is_not_exported(
     finally:
         for path, data in before.items():
             path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [("marks", ["{"] * 10), ("repeat", ["x"] * 10), ("marks", [None] * 10), ("tokens", [[1]] * 10)],
+)
+def test_samples_of_another_form_are_refused_in_one_sentence(
+    clone: Clone, run: RunFolder, tmp_path: Path, column: str, values: list[Any]
+) -> None:
+    path = run.folder / "start-1" / "samples.parquet"
+    before = path.read_bytes()
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(table.schema.get_field_index(column), column, pa.array(values)), path)
+    try:
+        with pytest.raises(CheckFailed, match=r"start-1/samples\.parquet holds no samples"):
+            write_run(run, clone.catalog, tmp_path)
+    finally:
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize("value", [float("nan"), 1e6, -0.5, "1", True])
+def test_grades_are_shares(value: Any) -> None:
+    with pytest.raises(CheckFailed, match="grades lie between 0 and 1"):
+        grade({"item": "a", "correct": value})
 
 
 @pytest.mark.parametrize("change", [{"tokens": 7}, {"finish_reason": "length"}, {"item": "nobody"}, {"repeat": 1}])

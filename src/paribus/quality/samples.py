@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paribus.conditions import CheckFailed
 from paribus.machine.files import write_atomic
 from paribus.quality.journal import Entry
 from paribus.wire.tokens import standard_tokens
@@ -161,6 +162,10 @@ def write_samples(path: Path, samples: list[Sample]) -> None:
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """The samples of a start."""
-    rows = pq.read_table(path, schema=SCHEMA).to_pylist()
-    return [Sample(**{**row, "marks": json.loads(row["marks"])}) for row in rows]
+    """The samples of a start. Raises `CheckFailed` for a file of another form."""
+    try:
+        rows = pq.read_table(path, schema=SCHEMA).to_pylist()
+        return [Sample(**{**row, "marks": json.loads(row["marks"])}) for row in rows]
+    except (pa.ArrowException, OSError, ValueError, TypeError, RecursionError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise CheckFailed(f"{path.parent.name}/{path.name} holds no samples: {said}") from error

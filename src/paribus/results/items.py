@@ -26,6 +26,10 @@ def grades(data: RunData) -> list[tuple[str, float]]:
 
 
 def grade(row: Mapping[str, Any]) -> float:
-    """The grade of one answer, a share of 1."""
+    """The grade of one answer, a share of 1. Raises `CheckFailed` for anything else."""
     value = row.get("correct")
-    return 0.0 if value is None else float(value)
+    if value is None:
+        return 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise CheckFailed(f"samples.parquet grades {row.get('item')!r} {value!r}: grades lie between 0 and 1")
+    return float(value)
