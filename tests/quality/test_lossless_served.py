@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.quality.lossless_canary import canary_sentence, difference, judge_canary
-from paribus.quality.lossless_served import Shift, judge_served, lengths, served_sentence, shift
+from paribus.quality.lossless_served import Shift, judge_served, lengths, rightness, served_sentence, shift
 
 Answers = dict[str, list[float]]
 
@@ -37,13 +37,13 @@ def standings(rng: np.random.Generator, runs: int, starts: int, factor: float, l
     for _ in range(runs):
         plain, decoder = tokens(rng, prompts, starts, factor)
         length = shift(lengths(plain), lengths(decoder))
-        found.append(judge_served(length, shift(*right(rng, prompts * 2 // 3, starts, loss))))
+        found.append(judge_served(length, rightness(*right(rng, prompts * 2 // 3, starts, loss))))
     return found
 
 
 @pytest.mark.parametrize(("starts", "prompts"), [(2, 60), (3, 168), (5, 336)])
 def test_plain_decoding_against_itself_rarely_fails(starts: int, prompts: int) -> None:
-    runs = 40_000 // prompts // starts
+    runs = max(80, 40_000 // prompts // starts)
     found = standings(np.random.default_rng(5), runs, starts, 1.0, 0.0, prompts)
     assert found.count("failed") <= 0.01 * runs + 3 * (0.01 * runs) ** 0.5, "1%, and chance"
     if starts == 5:
@@ -54,7 +54,7 @@ def test_a_test_is_as_rare_as_it_says() -> None:
     rng = np.random.default_rng(6)
     rare = [shift(*map(lengths, tokens(rng, 40, 3))).p for _ in range(1000)]
     assert 0.03 <= np.mean(np.array(rare) < 0.05) <= 0.075
-    checked = [shift(*right(rng, 40, 3)).p for _ in range(1000)]
+    checked = [rightness(*right(rng, 40, 3)).p for _ in range(1000)]
     assert 0.03 <= np.mean(np.array(checked) < 0.05) <= 0.075
 
 
@@ -74,6 +74,19 @@ def test_few_starts_and_no_checks_decide_nothing() -> None:
     assert shift({"a": [1.0]}, {"a": [1.0]}) is None
     assert shift({"a": [1.0, 2.0]}, {"b": [1.0, 2.0]}) is None
     assert shift({"a": [2.0, 2.0]}, {"a": [3.0]}) is None, "without any spread there is no band"
+
+
+def test_right_answers_that_never_vary_still_tell() -> None:
+    """Plain decoding always right, the decoder always wrong: no spread, and no doubt."""
+    always, never = ({f"p{n}": [value] * 3 for n in range(8)} for value in (1.0, 0.0))
+    broken, same = rightness(always, never), rightness(always, always)
+    assert broken is not None
+    assert same is not None
+    length = Shift(0.0, 0.001, 1.0, 0.003, 300)
+    assert judge_served(length, broken) == "failed"
+    assert (same.value, same.p) == (0.0, 1.0)
+    assert judge_served(length, same) == "undecided", "eight prompts can't rule out a shift of ten points"
+    assert rightness({}, {}) is None
 
 
 def test_a_sure_but_tiny_shift_is_none() -> None:

@@ -43,19 +43,23 @@ Answers = Mapping[str, Sequence[float]]
 """Values of the answers to each prompt."""
 
 
-def shift(plain: Answers, decoder: Answers) -> Shift | None:
+def shift(plain: Answers, decoder: Answers, doubt: float = 0.0) -> Shift | None:
     """How far a decoder's values lie from plain's, prompt by prompt; None where plain's starts give no band.
 
     Only prompts that both answered, plain at least twice. The variance of a prompt's values is plain's own; with
     n answers of plain's and m of the decoder's the difference of means has (1/n + 1/m) of it, and the mean over
     prompts is judged by Student's t with the degrees of freedom of all prompts.
+
+    `doubt`: the variance of one more prompt that nobody asked. Right or wrong, a few answers are often all alike, and
+    that is no proof that they always are.
     """
     shared = [name for name in sorted(plain.keys() & decoder.keys()) if len(plain[name]) > 1 and decoder[name]]
     if not shared:
         return None
     value = sum(_mean(decoder[name]) - _mean(plain[name]) for name in shared) / len(shared)
     spread = sum(_variance(plain[name]) * (1 / len(plain[name]) + 1 / len(decoder[name])) for name in shared)
-    error = math.sqrt(spread) / len(shared)
+    most = max(1 / len(plain[name]) + 1 / len(decoder[name]) for name in shared)
+    error = math.sqrt(spread + doubt * most) / len(shared)
     if error < 1e-9:  # answers that never vary: rounding is no band
         return None
     freedom = sum(len(plain[name]) - 1 for name in shared)
@@ -70,6 +74,11 @@ def _mean(values: Sequence[float]) -> float:
 def _variance(values: Sequence[float]) -> float:
     mean = _mean(values)
     return sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def rightness(plain: Answers, decoder: Answers) -> Shift | None:
+    """The shift of right answers (1) among wrong ones (0)."""
+    return shift(plain, decoder, doubt=0.25)
 
 
 def lengths(tokens: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:

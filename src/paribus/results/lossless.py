@@ -18,7 +18,7 @@ from typing import Any, Literal
 from paribus.catalog import Canary, Catalog
 from paribus.conditions import RunPath, SystemName, flag
 from paribus.quality.lossless_canary import canary_sentence, difference, judge_canary
-from paribus.quality.lossless_served import judge_served, lengths, served_sentence, shift
+from paribus.quality.lossless_served import judge_served, lengths, rightness, served_sentence, shift
 from paribus.quality.statistics import question_means
 from paribus.results.data import RunData
 from paribus.results.gate import gate_rows
@@ -147,7 +147,7 @@ def _served(pairs: Sequence[tuple[RunData, RunData]]) -> list[TableRow]:
     checks = [
         _answers(side, lambda row: None if row.check_passed is None else float(row.check_passed)) for side in sides
     ]
-    length, score = (shift(plain, own) for own, plain in (tokens, checks))
+    length, score = shift(tokens[1], tokens[0]), rightness(checks[1], checks[0])
     verdict = judge_served(length, score)
     last = max(sides[0], key=lambda data: data.summary.starts[0].started_at)
     plain = sides[1][0].summary.system
