@@ -104,9 +104,13 @@ def batches_coverage(draws: int, seed: int = 1, *, at_once: int = 16, answers: i
     for _ in range(draws):
         tokens = np.exp(chance.normal(0, 0.4, (at_once, 3 * answers + 20)))
         ends = np.cumsum(tokens * np.exp(chance.normal(0, 0.2, tokens.shape)), axis=1)
-        written = sum(np.interp(edges, np.append(0, e), np.append(0, np.cumsum(t))) for e, t in zip(ends, tokens))
-        found = t_over_batches(list(np.diff(written) / np.diff(edges)))
-        held += (found.low or 0) <= truth <= (found.high or 0)
+        written = np.zeros(len(edges))
+        for own, ended in zip(tokens, ends, strict=True):
+            written += np.interp(edges, np.append(0, ended), np.append(0, np.cumsum(own)))
+        found = t_over_batches(list(np.diff(written) / np.diff(edges)), answers)
+        assert found.low is not None
+        assert found.high is not None
+        held += found.low <= truth <= found.high
     return held / draws
 
 

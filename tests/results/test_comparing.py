@@ -4,8 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from synthetic_runs import Clone
+from synthetic_runs import Clone, _rescale
 
+from paribus.catalog import Catalog
 from paribus.cli import main
 from paribus.conditions import CONDITIONS, CheckFailed, UsageError
 from paribus.results.batches import window_batches
@@ -218,9 +219,12 @@ def test_without_a_steady_window_both_sides_are_compared_by_the_whole_run_and_no
     assert figures["throughput_whole_run"].headline
 
 
-@pytest.mark.parametrize(("starts", "basis"), [(3, "starts"), (1, "batches")])
-def test_throughput_at_sixteen_says_what_its_interval_rests_on(clone: Clone, starts: int, basis: str) -> None:
-    made = _at_sixteen(clone, starts)
+@pytest.mark.parametrize(("starts", "requests", "basis"), [(3, 48, "starts"), (1, 160, "batches"), (1, 48, "none")])
+def test_throughput_at_sixteen_says_what_its_interval_rests_on(
+    clone: Clone, starts: int, requests: int, basis: str
+) -> None:
+    _rescale(clone.root, "small", requests_16=requests, race_requests_16=None)
+    made = _at_sixteen(Clone(clone.root, Catalog(clone.root)), starts)
     ratio = next(one for one in made.ratios if one.metric == "ratio_throughput")
     assert 1.2 < ratio.value < 1.55
     assert ratio.basis == basis

@@ -77,8 +77,8 @@ def test_the_window_holds_a_throughput_and_the_whole_run_is_near_it(start: Start
     through = start.summary.throughput
     assert start.summary.requests.ok == 96
     assert start.summary.window_s >= 1
-    assert through.basis == "batches"
-    assert through.low < through.value < through.high
+    # Some four answers a worker: too few for an interval over parts of the window.
+    assert (through.low, through.high, through.basis) == (None, None, "none")
     # Rise and fall of 96 requests dilute the whole run, and never to half.
     assert 0.5 < through.whole_run / through.value < 1.3
 

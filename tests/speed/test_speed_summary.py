@@ -59,10 +59,12 @@ def test_a_summary_counts_every_request_once():
 
 
 def test_a_window_gives_throughput_with_its_kind_of_interval():
-    _, summary = start(16, workers=4, window=Window(400 * MS, 1200 * MS))
+    few = start(16, workers=4, window=Window(400 * MS, 1200 * MS))[1].throughput
+    assert (few.low, few.basis) == (None, "none"), "two answers a worker make ten batches alike"
+    _, summary = start(48, workers=4, window=Window(400 * MS, 4400 * MS))
     assert summary.throughput.value == pytest.approx(400, rel=0.01)
     assert summary.throughput.basis == "batches"
-    assert summary.window_ns == (400 * MS, 1200 * MS)
+    assert summary.window_ns == (400 * MS, 4400 * MS)
     assert summary.throughput.requests_per_s == pytest.approx(10, rel=0.3)
     assert summary.concurrency_seen == 4
 

@@ -11,6 +11,14 @@ from paribus.speed.metrics.throughput import Window, steps, throughput
 from paribus.speed.summarise import rows_of, wall_of
 
 
+def answers_a_worker(data: RunData) -> float | None:
+    """Mean answers that a worker wrote in the first start's window; None without a window."""
+    first, workers = data.starts[0], data.summary.declared.get("requests_at_once") or 1
+    if first.window_s is None or first.throughput.requests_per_s is None:
+        return None
+    return float(first.window_s * first.throughput.requests_per_s / workers)
+
+
 def window_batches(data: RunData) -> Sequence[float]:
     """Standard tokens a second in each tenth of the first start's window; empty without its raw file or a window."""
     folder, summary = data.folders[0], data.starts[0]

@@ -12,6 +12,7 @@ from typing import Any
 
 from paribus.conditions import CheckFailed
 from paribus.quality.statistics import equivalent
+from paribus.results.batches import answers_a_worker
 from paribus.results.data import RunData, headline_ks, names_of
 from paribus.results.figures import Number, mean_of
 from paribus.results.gates import Difference, differences
@@ -229,7 +230,7 @@ def _throughput(left: RunData, right: RunData, batches: Batches | None) -> list[
         # One start on a side: batch means inside it are all there is, and the sentence says so.
         parts = [list(batches(data)) for data in (left, right)]
         if all(len(part) > 1 and min(part) > 0 for part in parts):
-            inside = ratio_of_batches(parts[0], parts[1])
+            inside = ratio_of_batches(parts[0], parts[1], (answers_a_worker(left), answers_a_worker(right)))
             estimate = Estimate(estimate.value, inside.low, inside.high, inside.basis)
     title = "Throughput ratio"
     low, high = estimate.low, estimate.high

@@ -158,27 +158,46 @@ def t_over_starts(values: Sequence[float]) -> Estimate:
     return _t(values, "starts")
 
 
-def t_over_batches(batches: Sequence[float]) -> Estimate:
-    """Mean over the equal batches of one start's window, with Student's t over batch means: this start only."""
-    return _t(batches, "batches")
+def independent(batches: int, answers: float | None) -> float:
+    """As how many independent values the batches of a window count, by the mean answers that a worker wrote in it.
+
+    An answer that reaches over several batches makes them alike: their spread is then not the window's. One in two and
+    a half answers, and no more than four fifths of the batches, cover by simulation. `answers` None: all batches.
+    """
+    return float(batches) if answers is None else min(0.8 * batches, answers / 2.5)
 
 
-def _t(values: Sequence[float], basis: Basis) -> Estimate:
+def t_over_batches(batches: Sequence[float], answers: float | None = None) -> Estimate:
+    """Mean over the equal batches of one start's window, with Student's t over batch means: this start only.
+
+    `answers`: see `independent`; no bounds where the batches are worth fewer than two.
+    """
+    return _t(batches, "batches", independent(len(batches), answers))
+
+
+def _t(values: Sequence[float], basis: Basis, worth: float | None = None) -> Estimate:
     if not values:
         raise ValueError("an estimate needs at least one value")
     centre = math.fsum(values) / len(values)
-    if len(values) < 2:
+    worth = float(len(values)) if worth is None else worth
+    if min(len(values), worth) < 2:
         return Estimate(centre, None, None, "none")
-    half = students(len(values) - 1, (1 + LEVEL) / 2) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    half = students(round(worth - 1, 2), (1 + LEVEL) / 2) * float(np.std(values, ddof=1)) / math.sqrt(worth)
     # Rates, times and counts: an interval of few starts may reach below 0, where none of them can be.
     return Estimate(centre, max(min(centre, 0.0), centre - half), centre + half, basis)
 
 
-def throughput_estimate(starts: Sequence[float], batches: Sequence[Sequence[float]]) -> Estimate:
-    """Sixteen requests at once: t over starts; with a single start, t over the batch means of its window."""
+def throughput_estimate(
+    starts: Sequence[float], batches: Sequence[Sequence[float]], answers: float | None = None
+) -> Estimate:
+    """Sixteen requests at once: t over starts; with a single start, t over the batch means of its window.
+
+    `answers`: mean answers that a worker wrote in that window, see `independent`.
+    """
     if len(starts) >= 2:
         return t_over_starts(starts)
-    inside = t_over_batches(batches[0]) if batches and len(batches[0]) >= 2 else Estimate(starts[0], None, None, "none")
+    alone = Estimate(starts[0], None, None, "none")
+    inside = t_over_batches(batches[0], answers) if batches and len(batches[0]) >= 2 else alone
     # Centre on the window's own value: batches of equal length have the same mean up to rounding.
     return Estimate(starts[0], inside.low, inside.high, inside.basis)
 
@@ -188,21 +207,30 @@ def ratio_of_starts(left: Sequence[float], right: Sequence[float]) -> Estimate:
 
     The value is the ratio of geometric means. Bounds are None where either side has a single start.
     """
+    return _welch(left, right, (len(left), len(right)))
+
+
+def _welch(left: Sequence[float], right: Sequence[float], worth: tuple[float, float]) -> Estimate:
     a, b = np.log(np.asarray(left, dtype=float)), np.log(np.asarray(right, dtype=float))
     centre = float(a.mean() - b.mean())
-    if len(a) < 2 or len(b) < 2:
+    if min(len(a), len(b), *worth) < 2:
         return Estimate(math.exp(centre), None, None, "none")
-    va, vb = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
+    va, vb = float(a.var(ddof=1)) / worth[0], float(b.var(ddof=1)) / worth[1]
     if va + vb == 0:
         return Estimate(math.exp(centre), math.exp(centre), math.exp(centre), "starts")
-    freedom = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1))
+    freedom = (va + vb) ** 2 / (va**2 / (worth[0] - 1) + vb**2 / (worth[1] - 1))
     half = students(freedom, (1 + LEVEL) / 2) * math.sqrt(va + vb)
     return Estimate(math.exp(centre), math.exp(centre - half), math.exp(centre + half), "starts")
 
 
-def ratio_of_batches(left: Sequence[float], right: Sequence[float]) -> Estimate:
-    """`left / right` where a side has one start only: Welch's t on the logarithms of batch means, this start only."""
-    inside = ratio_of_starts(left, right)
+def ratio_of_batches(
+    left: Sequence[float], right: Sequence[float], answers: tuple[float | None, float | None] = (None, None)
+) -> Estimate:
+    """`left / right` where a side has one start only: Welch's t on the logarithms of batch means, this start only.
+
+    `answers`: mean answers that a worker wrote in each side's window, see `independent`.
+    """
+    inside = _welch(left, right, (independent(len(left), answers[0]), independent(len(right), answers[1])))
     value = float(np.mean(left) / np.mean(right))
     return Estimate(value, inside.low, inside.high, "batches" if inside.low is not None else "none")
 

@@ -120,7 +120,7 @@ def summarise(traces: Iterable[Trace], around: Around) -> tuple[list[Row], Speed
             "window_ns": (around.window.start_ns, around.window.end_ns) if around.window else None,
             "concurrency_seen": concurrency_seen(rows),
             "admitted": around.facts.admitted,
-            "throughput": start_throughput(speeds["standard"], seen.ends_ns, around.window),
+            "throughput": start_throughput(speeds["standard"], seen.ends_ns, around.window, around.concurrency),
             "throughput_native": speeds["native"].value,
             "throughput_bytes": speeds["size"].value,
             "tokens_at_method": _one_word(seen.after_methods),

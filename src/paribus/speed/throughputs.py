@@ -11,12 +11,12 @@ from paribus.speed.statistics import throughput_estimate
 from paribus.speed.summary import Throughput
 
 
-def start_throughput(speed: WindowSpeed, ends_ns: Sequence[int], window: Window | None) -> Throughput:
+def start_throughput(speed: WindowSpeed, ends_ns: Sequence[int], window: Window | None, workers: int) -> Throughput:
     """Tokens a second in one start's window, with an interval over its batches; without one only the whole run's."""
     if speed.value is None or window is None:
         return Throughput(value=None, low=None, high=None, raw_arrival=None, whole_run=speed.whole_run)
-    estimate = throughput_estimate([speed.value], [speed.batches])
     inside = completions(ends_ns, window)
+    estimate = throughput_estimate([speed.value], [speed.batches], inside / workers)
     return Throughput(
         value=speed.value,
         low=estimate.low,
