@@ -16,7 +16,6 @@ from paribus.speed.summarise import Around, summarise
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.trace import Prompt, Trace, trace
 from paribus.wire import Outcome, Spool, read_answer, write_outcomes
-from paribus.wire.tokens import forget_tables
 
 LOOKED_AT = 100
 """Requests that are read to say why none was answered."""
@@ -44,16 +43,9 @@ def finish(
     *,
     needs_answers: bool = True,
 ) -> tuple[list[Row], SpeedSummary]:
-    """Derive and write a start's files, the summary last. `CheckFailed` (after writing) when nothing was answered.
-
-    Answers are read first and the raw file is written next, whatever the reading came to: the tokenizer's tables
-    (120 MB) and Arrow (60 MB) need not be there at once.
-    """
-    try:
-        rows, summary = summarise(traces_of(spool, prompts, tokenizer), around)
-    finally:
-        forget_tables()
-        write_outcomes(folder / "requests.parquet", spool)
+    """Derive and write a start's files, the summary last. `CheckFailed` (after writing) when nothing was answered."""
+    write_outcomes(folder / "requests.parquet", spool)
+    rows, summary = summarise(traces_of(spool, prompts, tokenizer), around)
     write_rows(folder / "requests-lite.parquet", rows)
     write_atomic(folder / "summary.json", (summary.model_dump_json(by_alias=True, indent=1) + "\n").encode())
     if needs_answers and not summary.requests.ok:

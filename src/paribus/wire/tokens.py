@@ -68,12 +68,6 @@ def _vocabulary() -> tuple[bytes, ...]:
     return tuple(known.get(number, b"") for number in range(rows[-1][0] + 1))
 
 
-def forget_tables() -> None:
-    """Let go of the tokenizer's tables; they come back when they are needed."""
-    _tokenizer.cache_clear()
-    _vocabulary.cache_clear()
-
-
 @functools.lru_cache(maxsize=300_000)
 def _characters_begun(token: int) -> int:
     """How many characters begin in a token: its bytes that are no UTF-8 continuation."""
