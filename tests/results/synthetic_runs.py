@@ -23,6 +23,7 @@ from paribus.speed.files import finish
 from paribus.speed.flags import Facts
 from paribus.speed.load import WindowPlan, steady_window
 from paribus.speed.measure import Load
+from paribus.speed.metrics.tokens import Tokenizer
 from paribus.speed.order import cycles
 from paribus.speed.run import observed
 from paribus.speed.summarise import Around
@@ -150,6 +151,8 @@ class Clone:
 
     root: Path
     catalog: Catalog
+    tokenizer: Tokenizer | None = None
+    """What counts the model's tokens where runs are made; nowhere else is it at hand."""
 
     def configuration(self, scale: str, starts: int) -> Configuration:
         """A configuration of the cpu profile."""
@@ -246,6 +249,6 @@ class Clone:
         with Spool() as spool:
             for one in outcomes:
                 spool.add(one)
-            rows, summary = finish(folder.path, spool, prompts, around)
+            rows, summary = finish(folder.path, spool, prompts, around, self.tokenizer)
         load = Load(found.requests, 192, prompts, prompts, sampling={"temperature": 0.2, "top_p": 0.9})
         return StartRecord(counters={"generated_tokens": tokens}, observed=observed(rows, summary, load))

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -256,6 +257,41 @@ def test_without_the_raw_file_the_summary_is_made_from_the_rows(clone: Clone, ru
             entry["bytes"], entry["sha256"] = len(data), hashlib.sha256(data).hexdigest()
     (start / "manifest.json").write_text(json.dumps(rehash_small))
     assert "requests.ok is 99" in failures(clone, run)
+
+
+def two_a_word(text: str) -> int:
+    """As the usage of these runs counts."""
+    return 2 * len(re.findall(r"[^ ]+ [^ ]+ ?", text))
+
+
+def test_what_the_tokenizer_counted_is_kept_where_it_is_not_at_hand(clone: Clone) -> None:
+    made = dataclasses.replace(clone, tokenizer=two_a_word).run("plain", "c1-long", scale="demo")
+    start = made.folder / "start-1"
+    seal(made, clone.catalog)
+    assert failures(clone, made) == ""
+    flags = {flag["id"] for flag in json.loads((start / "summary.json").read_text())["flags"]}
+    assert not flags & {"usage_mismatch", "usage_unverified"}
+    rows = read_rows(start / "requests-lite.parquet")
+    for count, said in ((None, "usage_unverified"), (9, "usage_mismatch")):
+        write_rows(start / "requests-lite.parquet", [dataclasses.replace(row, text_tokens=count) for row in rows])
+        rehash(start)
+        assert f"the flag {said} is missing" in failures(clone, made), "counts can't be changed without their flag"
+
+
+def test_only_what_rests_on_the_tokenizers_offsets_is_taken_as_it_is(clone: Clone) -> None:
+    def ends(text: str) -> list[int]:
+        return [len(text) * (i + 1) // two_a_word(text) for i in range(two_a_word(text))]
+
+    made = dataclasses.replace(clone, tokenizer=ends).run("plain", "c1-long", scale="demo")
+    start = made.folder / "start-1"
+    seal(made, clone.catalog)
+    findings = check(clone.root, [str(made.folder)]).findings
+    assert [f.text for f in findings if f.verdict == "fails"] == []
+    assert any("the model's tokenizer is not here" in f.text for f in findings if f.verdict == "not checked")
+    rows = read_rows(start / "requests-lite.parquet")
+    write_rows(start / "requests-lite.parquet", [dataclasses.replace(row, t32_ns=1) for row in rows])
+    rehash(start)
+    assert "t32_ns" in failures(clone, made)
 
 
 def test_other_prompts_than_those_measured_are_named(clone: Clone, run: RunFolder) -> None:
