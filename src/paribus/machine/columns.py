@@ -63,7 +63,9 @@ def _lists(values: list[Any], kind: Any, validity: pa.Buffer | None) -> pa.Array
     if kind.value_type in _NUMBERS:  # by far the longest: no object for each number
         dtype = _NUMBERS[kind.value_type]
         numbers = np.concatenate([np.zeros(0, dtype), *(np.asarray(each, dtype) for each in lists)])
-        inner: pa.Array[Any] = pa.Array.from_buffers(kind.value_type, len(numbers), [None, pa.py_buffer(numbers)])
+        inner: pa.Array[Any] = pa.Array.from_buffers(
+            kind.value_type, len(numbers), [None, pa.py_buffer(numbers.tobytes())]
+        )
     else:
         inner = _column(list(chain.from_iterable(lists)), kind.value_field)
     buffers = [validity, _offsets([len(each) for each in lists])]

@@ -82,7 +82,9 @@ def in_order(rows: Iterable[Outcome]) -> Iterable[Outcome]:
 
 def differences(values: array[int]) -> npt.NDArray[np.int64]:
     """Each value minus the one before it (the first minus 0)."""
-    return np.diff(np.frombuffer(values, dtype=np.int64), prepend=0)
+    coded: npt.NDArray[np.int64] = np.frombuffer(values, dtype=np.int64).copy()
+    coded[1:] -= np.frombuffer(values, dtype=np.int64)[:-1]
+    return coded
 
 
 def write_table(path: Path, schema: pa.Schema, rows: Iterable[dict[str, Any]], differences: Sequence[str] = ()) -> None:
