@@ -135,7 +135,8 @@ def throughput(pieces: Steps, window: Window | None, wall: Window) -> WindowSpee
     Its edges are fixed clock times, so that no arrival moves them. A piece's tokens are credited evenly over the
     time since the request's previous piece (or its start): a canvas of 256 tokens that was in the making for 0.4 s
     is credited as it was made. Beside it stand the raw arrivals in the window and the whole run with its rise and
-    fall. Interval: t over starts; with a single start over its ten batch means.
+    fall. Interval: t over starts; with a single start over its ten batch means, counted as the
+    answers that a worker wrote in the window allow; under five of them there is none.
     """
     whole = credited(pieces, wall) / wall.seconds if wall.seconds > 0 else None
     if window is None or window.seconds <= 0:
