@@ -23,7 +23,8 @@ RULES: dict[str, Callable[[str], object]] = {
 }
 HEADS = ["", "answer", "answer is", "answer is ", "The answer is (", "Answer:", "\\boxed", "\\boxed{", "**",
             "__", "> ", "- ", "####",
-         "A", "(A", "A. ", "no,", "```", "```python", "```python\n", "So", "7", "answer is 7", "answer is 7 =", "<think>",
+         "A", "(A", "A. ", "no,", "```", "```python", "```python\n", "So", "7", "answer is 7",
+            "answer is 7 =", "<think>",
          "x</think>"]  # fmt: skip
 REPEATED = [" ", "\n", "\t", "*", "_", "(", ")", "{", "}", "\\", "`", "~", "$", "#", ">", "7", ",", ".", ":",
             "A", "a", "[", "-", "!",

@@ -91,7 +91,7 @@ class LiveCodeBenchFamily:
             return None
         speed = measured()
         return Grading(
-            workload_s=round(speed.seconds, 4),
+            workload_s=round(speed.seconds, 6),
             reference_s=REFERENCE_S,
             factor=speed.factor,
             test_seconds=self._seconds,
