@@ -22,7 +22,7 @@ def test_a_sealed_run_says_what_its_starts_share(clone: Clone) -> None:
     assert summary.speed is not None
     assert summary.speed.requests.ok == 18
     assert summary.speed.output_speed.low is not None
-    assert [flag.id for flag in summary.flags] == ["preliminary"]
+    assert [flag.id for flag in summary.flags] == ["usage_unverified", "preliminary"]
     assert read_summary(run) == summary
 
 
