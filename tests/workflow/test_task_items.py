@@ -109,13 +109,15 @@ def test_what_lies_below_the_data_folder_decides_whether_it_is_a_part(small, tmp
     monkeypatch.setenv("PARIBUS_DATA", str(tmp_path))
     catalog, rows = Catalog(small), [{"id": f"q{n}"} for n in range(9)]
     task = catalog.task("exam")
+    vouched = task.model_copy(update={"data": task.data.model_copy(update={"items_hash": items_hash(task, rows[:8])})})
 
-    def found(count):
+    def found(count, task=vouched):
         (tmp_path / "real.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:count]))
         return LocalItems(catalog).part_of(task)
 
     assert found(5) == Part(items_hash(task, rows[:5]), 5)
     assert found(8) is None
+    assert found(8, task) == Part(items_hash(task, rows[:8]), 8)  # all of them, and no hash that says so
     assert found(9) is None  # refused by the check, which names both hashes
     (tmp_path / "real.jsonl").unlink()
     assert LocalItems(catalog).part_of(task) is None
