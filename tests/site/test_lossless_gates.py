@@ -116,3 +116,16 @@ def test_a_failed_gate_cuts_a_decoder_off_on_every_page(tmp_path: Path) -> None:
     figures = [page for name, page in site.pages.items() if name.startswith("f/") and DECODER in page.text]
     assert figures
     assert all("This decoder is not lossless" in page.text for page in figures)
+
+
+def test_a_duel_shows_no_score_of_another_answer_class(tmp_path: Path) -> None:
+    """A newer quality run of the same stack, at settings that decide other answers, is none of this duel's."""
+    world = demo_world()
+    before = build(world, tmp_path / "before").page(PAIR).text
+    asked = [run for run in world.rows["runs"] if run["kind"] == "quality" and run["hardware"] == "cpu"]
+    assert asked
+    for run in asked:
+        run["answer_class"] = "another00000"
+    after = build(world, tmp_path / "after").page(PAIR).text
+    assert "% right" in before
+    assert "% right" not in after

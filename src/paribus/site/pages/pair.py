@@ -249,6 +249,9 @@ def _plain_row(title: str, unit: str, duel: Duel, read: Callable[[SpeedSummary],
 def _quality(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[Duel]) -> Iterator[DuelRow]:
     """Scores of both sides. One answer class has one score; a decoder that failed a lossless gate has none of it."""
     cut = [_cut(site, speed, which) for which in ("left", "right")]
+    both = [
+        _of_the_side(speed, which, named) for which, (_, named) in zip(("left", "right"), pair.sides(), strict=True)
+    ]
     for task in site.tasks.values():
         runs = [
             r
@@ -258,7 +261,10 @@ def _quality(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[Duel
             and r.demo == demo
             and not r.summary.part
         ]
-        left, right = (_newest([r for r in runs if r.row["stack"] == stack]) for stack in (pair.left, pair.right))
+        left, right = (
+            _newest([r for r in runs if r.row["stack"] == stack and meant(r)])
+            for (stack, _), meant in zip(pair.sides(), both, strict=True)
+        )
         if left is None and right is None:
             continue
         cells = [
@@ -273,6 +279,17 @@ def _quality(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[Duel
             verdict, href = _difference(left, right)
             verdict += "".join(_inherited(site, speed, which) for which in ("left", "right"))
         yield DuelRow(task.title, "% right", cells[0], cells[1], verdict, href)
+
+
+def _of_the_side(speed: Sequence[Duel], which: str, named: str | None) -> Callable[[Run], bool]:
+    """Whether a quality run is of a side's answer class: that of its speed runs; without any, of the decoder named.
+
+    A stack may have several, such as a diffusion model's card settings and its fast ones.
+    """
+    classes = {run.row["answer_class"] for duel in speed if (run := getattr(duel, which)) is not None}
+    if classes:
+        return lambda run: run.row["answer_class"] in classes
+    return lambda run: named is None or run.row["decoder"] == named
 
 
 def _decoders(speed: Sequence[Duel], which: str) -> dict[str, Run]:
