@@ -151,6 +151,30 @@ def test_a_mistake_is_one_sentence(words: list[str], sentence: str) -> None:
     assert "\n" not in str(fault.value)
 
 
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--extra-body", '{"messages": []}'], "can't set 'messages'"),
+        (["--extra-body", '{"prompt": "Say yes."}'], "can't set 'prompt'"),
+        (["--extra-body", '{"model": "another"}'], "can't set 'model'"),
+        (["--extra-body", '{"stream": false}'], "can't set 'stream'"),
+        (["--extra-body", '{"max_tokens": 5}'], "use --max-tokens"),
+        (["--extra-body", '{"top_p": 1}', "--top-p", "0.9"], "use --top-p"),
+        (["--extra-body", '{"top_k": NaN}'], "--extra-body is not JSON"),
+        (["--temperature", "nan"], "--temperature nan is not a number"),
+        (["--top-p", "nan"], "--top-p nan is not a number"),
+    ],
+)
+def test_what_would_change_what_is_measured_is_refused_before_anything_is_sent(
+    scripted: Scripted, tmp_path: Path, more: list[str], sentence: str
+) -> None:
+    scripted.register("m", said("The answer is \\boxed{075}."))
+    with pytest.raises(UsageError, match=sentence):
+        ask(scripted, tmp_path / "out", *more)
+    assert scripted.log() == []
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_without_a_journal_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"holds no journal\.jsonl"):
         CliRunner().invoke(score.command, [str(tmp_path)], catch_exceptions=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import click
 
 from paribus.catalog import Catalog
 from paribus.catalog.configuration import catalog_of
+from paribus.cli._asking import extra_of, key_of, sampling_of
 from paribus.cli._planning import read_plan, root_of
 from paribus.cli._quality_view import Counting, report
 from paribus.conditions import EnvironmentFault, UsageError
@@ -102,10 +101,15 @@ def _endpoint(options: dict[str, Any]) -> None:
         reason = sandbox.available()
         if reason is not None:
             raise EnvironmentFault(f"{task.task} can't be scored here: {reason} (--no-score generates only)")
-    names = ("temperature", "top_p")
+    sampling = sampling_of(options["temperature"], options["top_p"])
     asking = Asking(
-        endpoint=Endpoint(options["base_url"], options["model"], api_key=_key(options), extra_body=_extra(options)),
-        sampling={name: options[name] for name in names if options[name] is not None},
+        endpoint=Endpoint(
+            options["base_url"],
+            options["model"],
+            api_key=key_of(options["api_key_env"]),
+            extra_body=extra_of(options["extra_body"], sampling),
+        ),
+        sampling=sampling,
         cap=options["max_tokens"],
         concurrency=options["concurrency"] or task.concurrency,
         seeds=not options["no_seed"],
@@ -127,26 +131,3 @@ def _endpoint(options: dict[str, Any]) -> None:
         return
     click.echo(report(score_start(options["out"], catalog, Counting("graded"))))
     click.echo(f"\n{options['out']}/score.json")
-
-
-def _key(options: dict[str, Any]) -> str | None:
-    name = options["api_key_env"]
-    if name is None:
-        return None
-    key = os.environ.get(name)
-    if not key:
-        raise UsageError(f"--api-key-env {name}: there is no such environment variable, or it is empty")
-    return key
-
-
-def _extra(options: dict[str, Any]) -> dict[str, Any]:
-    text = options["extra_body"]
-    if text is None:
-        return {}
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"--extra-body is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise UsageError("--extra-body must be a JSON object")
-    return value

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
-import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
 from paribus.catalog import Catalog, PromptLine, read_prompts
+from paribus.cli._asking import extra_of, key_of, sampling_of
 from paribus.cli._speed_view import Progress, table
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
 from paribus.speed.adhoc import Asked, measure_endpoint
@@ -91,13 +89,12 @@ def _job(context: click.Context, job: str, plan_file: Path) -> None:
         raise UsageError(f"--job takes everything from the plan: leave out {', '.join(given)}")
     # A server of our own needs much that somebody else's doesn't.
     from paribus.catalog.configuration import catalog_of
-    from paribus.cli._planning import read_plan
+    from paribus.cli._planning import read_plan, root_of
     from paribus.engines import run_job
     from paribus.speed.run import measure_speed_start, write_unasked
 
     plan = read_plan(plan_file)
-    folder = plan_file.resolve().parent
-    root = folder.parent if folder.name == "build" else folder
+    root = root_of(plan_file)
     catalog = catalog_of(root, plan)
     run_job(
         root,
@@ -197,13 +194,13 @@ def prepare_folder(out: Path) -> None:
 
 def asked_of(options: Options) -> Asked:
     """Options as a measurement. Everything wrong with them is found here, before anything is sent."""
-    sampling = _sampling(options)
+    sampling = sampling_of(options.temperature, options.top_p)
     endpoint = Endpoint(
         base_url=options.base_url,
         model=_model(options.model),
         api="completions" if options.api == "completions" else "chat",
-        api_key=_key(options.api_key_env),
-        extra_body=_extra(options.extra_body, sampling),
+        api_key=key_of(options.api_key_env),
+        extra_body=extra_of(options.extra_body, sampling),
     )
     endpoint.address()
     prompts = read_prompts(options.prompts) if options.prompts else _shipped("measured", "--prompts")
@@ -231,15 +228,6 @@ def _model(name: str) -> str:
     return name
 
 
-def _sampling(options: Options) -> dict[str, float]:
-    """The sampling fields that were given. click lets `nan` and `inf` through its ranges."""
-    given = {"temperature": options.temperature, "top_p": options.top_p}
-    for name, value in given.items():
-        if value is not None and not math.isfinite(value):
-            raise UsageError(f"--{name.replace('_', '-')} {value} is not a number that can be sent")
-    return {name: value for name, value in given.items() if value is not None}
-
-
 def _unique(prompts: list[PromptLine]) -> list[PromptLine]:
     seen: set[str] = set()
     for prompt in prompts:
@@ -261,35 +249,3 @@ def _shipped(split: str, option: str) -> list[PromptLine]:
             name = catalog.scenario(DEFAULT_SCENARIO).prompts
             return [p for p in catalog.prompt_set(name) if p.split == split and p.length == "long"]
     raise UsageError(f"the shipped prompts are not here: go to a clone of Paribus, or give {option}")
-
-
-def _key(variable: str | None) -> str | None:
-    if variable is None:
-        return None
-    key = os.environ.get(variable, "")
-    if not key:
-        raise UsageError(f"the environment variable {variable} holds no API key")
-    return key
-
-
-MEASURED = ("messages", "prompt", "model", "stream")
-"""Fields that make up what is measured and written down: no extra field may take their place."""
-
-
-def _extra(text: str | None, sampling: Mapping[str, float]) -> dict[str, Any]:
-    if text is None:
-        return {}
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise UsageError(f"--extra-body is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise UsageError("--extra-body must be a JSON object, such as '{\"chat_template_kwargs\": {...}}'")
-    taken = [name for name in MEASURED if name in value]
-    if taken:
-        raise UsageError(f"--extra-body can't set {taken[0]!r}: it would change what is measured")
-    # A null takes the cap out, for servers that know it by another name.
-    twice = [name for name in sampling if name in value] + ["max_tokens"] * (value.get("max_tokens") is not None)
-    if twice:
-        raise UsageError(f"--extra-body can't set {twice[0]!r}: use --{twice[0].replace('_', '-')}")
-    return value
