@@ -149,6 +149,17 @@ def test_the_front_page_says_what_this_is_and_what_was_found_with_its_interval(d
     )
 
 
+def test_the_front_page_gives_a_true_reason_for_a_missing_interval_of_several_starts(tmp_path):
+    """Three starts and two kinds with one prompt each allow no interval: that is not one start's fault."""
+    world = World()
+    for measure in ("c1-long", "c16-long"):
+        plain, drafts = (world.run(measure=measure, decoder=d, starts=3) for d in ("plain", "ngram-simple-n4-m4"))
+        world.ratio(drafts, plain, 1.17, None, None, basis="none")
+    said = build(world, tmp_path).page("index.html").with_class("finding")[0].text
+    assert said.count("too few starts or prompts for an interval and so without a verdict") == 2
+    assert not re.search(r"\b(one|single) start\b", said)
+
+
 def test_the_front_page_keeps_the_order_of_its_parts(demo):
     headings = [h.text for h in demo.page("index.html").all("h1", "h2")]
     assert headings[1:] == ["One request, long answers", "Duels", "What is missing", "Claims", "To cite, to contribute"]

@@ -13,7 +13,8 @@ from paribus.results import rounding
 from paribus.results import words as told
 
 NOT_MEASURED = "not measured"
-NO_INTERVAL = "one start, no interval"
+NO_INTERVAL = "too few starts or prompts for an interval"
+"""A single start, kinds of one prompt each and few of them, or few answers in a window: a ratio doesn't say which."""
 
 NO_DIFFERENCE, decimals_for, fixed = told.NO_DIFFERENCE, rounding.decimals_for, rounding.fixed
 
@@ -147,8 +148,8 @@ def speedup_sentence(subject: str, other: str, *, requests: int | None, ratio: R
     distinct = clear(ratio[1], ratio[2])
     if distinct is None:
         return (
-            f"{load} {subject} wrote {number.value} times as fast as {other} in a single start, "
-            "which allows no interval and so no verdict"
+            f"{load} {subject} wrote {number.value} times as fast as {other}, "
+            f"with {NO_INTERVAL} and so without a verdict"
         )
     if not distinct:
         return (

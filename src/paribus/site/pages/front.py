@@ -121,7 +121,7 @@ def _clause(meeting: Meeting, names: tuple[str, str], *, first: bool) -> str:
     if distinct is False:
         return f"{load} there is {words.NO_DIFFERENCE} ({number.value} times as fast {number.interval})"
     if distinct is None:
-        return f"{load} {number.value} times as fast, in a single start that allows no verdict"
+        return f"{load} {number.value} times as fast, with {words.NO_INTERVAL} and so without a verdict"
     return f"{load} {number.value} times as fast {number.interval}"
 
 
