@@ -19,7 +19,6 @@ from paribus.wire import Client, Endpoint
 SIMULATOR = "simulator.jsonl"
 """The simulator's own journal, beside that of the system under test: who said what, with tokens and times."""
 
-SCRIPT_VERSION = "1"
 _STOP = "###STOP###"
 """What ends a dialogue, in the benchmark's own words."""
 

@@ -53,11 +53,6 @@ class Speedup:
     prompts: int
     share: float
 
-    @property
-    def kind_range(self) -> tuple[float, float] | None:
-        """Smallest and largest ratio over kinds."""
-        return (min(self.kinds.values()), max(self.kinds.values())) if self.kinds else None
-
 
 @dataclass(frozen=True)
 class _Times:

@@ -28,8 +28,6 @@ _CODE = frozenset("=<>+/^|()\u00b7")
 _ZEROS = re.compile(r"[.,]0{1,2}(?![.,]?\d)")
 _SPAN = re.compile(r"`([^`\n]{1,400})`")
 
-WORD = Field(min_length=1, max_length=400)
-
 
 class ShortAnswerParameters(Spec):
     """`accept`: forms of the right answer; `reject`: forms that make it wrong when they stand beside a right one."""
