@@ -39,7 +39,6 @@ localrules:
     tune,
     speed,
     quality,
-    sweep,
     claims,
 
 
@@ -72,11 +71,6 @@ rule speed:
 rule quality:
     input:
         flow.sealed("quality"),
-
-
-rule sweep:
-    message:
-        "Nothing is planned for sweeps yet"
 
 
 rule claims:

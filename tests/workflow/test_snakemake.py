@@ -222,10 +222,12 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(clone):
     assert "Traceback" not in run.stdout
 
 
-def test_a_target_without_a_plan_yet_says_so(clone):
-    run = clone.run("sweep")
-    assert run.returncode == 0, run.stdout
-    assert "Nothing is planned for sweeps yet" in run.stdout
+@pytest.mark.parametrize("more", [(), ("-n",), ("--config", "scale=demo")])
+def test_a_target_that_is_not_there_yet_says_so_and_fails(clone, more):
+    run = clone.run("sweep", *more)
+    assert run.returncode == 2, run.stdout
+    assert "paribus: the target sweep is not there yet" in run.stdout
+    assert "Traceback" not in run.stdout
     assert clone.measured() == []
 
 
