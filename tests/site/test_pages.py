@@ -160,6 +160,16 @@ def test_the_front_page_gives_a_true_reason_for_a_missing_interval_of_several_st
     assert not re.search(r"\b(one|single) start\b", said)
 
 
+def test_a_run_of_several_starts_without_an_interval_is_not_called_one_measurement(tmp_path):
+    world = World()
+    name = world.run(starts=3)
+    lead = next(f for f in world.rows["figures"] if f["run_id"] == name and f["headline"])
+    lead |= {"low": None, "high": None, "basis": "none"}
+    page = build(world, tmp_path).page(f"run/{name}.html")
+    assert "No interval: too few measurements for one" in page.text
+    assert "one measurement" not in page.text
+
+
 def test_the_front_page_keeps_the_order_of_its_parts(demo):
     headings = [h.text for h in demo.page("index.html").all("h1", "h2")]
     assert headings[1:] == ["One request, long answers", "Duels", "What is missing", "Claims", "To cite, to contribute"]
