@@ -106,10 +106,13 @@ def test_times_count_from_the_request_and_never_precede_the_emission(scripted: S
 
 
 def test_connections_are_kept_and_used_again(scripted: Scripted) -> None:
-    asked = ask(scripted, "f1-n2", requests=12, at_once=3)
+    """The first are opened ahead; a second each is opened until one of the first has lasted after its answer."""
+    asked = ask(scripted, "f5-n20-i1000", requests=24, at_once=3)
     assert {a.outcome.error for a in asked} == {None}
-    assert len({a.emission.peer for a in asked if a.emission}) == 3
-    assert all(a.outcome.connect_ns == 0 for a in asked)
+    assert 3 <= len({a.emission.peer for a in asked if a.emission}) <= 6
+    connected = [a.outcome.index for a in asked if a.outcome.connect_ns]
+    assert len(connected) <= 3
+    assert all(3 <= index < 12 for index in connected)
 
 
 def test_a_connection_that_closed_is_replaced_and_the_time_of_connecting_kept_apart(scripted: Scripted) -> None:
@@ -352,9 +355,9 @@ def test_https(tmp_path: Path) -> None:
     with pem.open("ab") as file:
         file.write((tmp_path / "cert").read_bytes())
     with start_server(pem) as server:
-        asked = ask(server, "f5-n20-i1000-r", requests=4, at_once=2)
-        assert [a.answer.error for a in asked] == [None] * 4
-        assert len({a.emission.peer for a in asked if a.emission}) == 2
+        asked = ask(server, "f5-n20-i1000-r", requests=12, at_once=2)
+        assert [a.answer.error for a in asked] == [None] * 12
+        assert len({a.emission.peer for a in asked if a.emission}) <= 4, "two, and two until it has shown that it keeps"
         assert exchange(server.base_url).error == "connect", "a certificate nobody vouches for is refused"
 
 

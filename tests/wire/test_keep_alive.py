@@ -6,6 +6,8 @@ import asyncio
 import socket
 import threading
 
+import pytest
+
 from paribus.wire import Client, Endpoint
 
 HEAD = (
@@ -13,7 +15,14 @@ HEAD = (
 )
 
 
-async def _two_requests(answer_after_s: float) -> tuple[list[str | None], int]:
+async def _requests(
+    *rests_s: float, answer_after_s: float = 0.0, closes_after_s: float | None = None
+) -> tuple[list[str | None], int]:
+    """Errors of one request and one more after each rest, and the connections they took.
+
+    The server says that it keeps connections. It answers late where `answer_after_s` says so and then closes at once,
+    as some do that count from the request on; with `closes_after_s` it closes after every answer.
+    """
     connections = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -25,26 +34,43 @@ async def _two_requests(answer_after_s: float) -> tuple[list[str | None], int]:
             await reader.readexactly(2)
             await asyncio.sleep(answer_after_s)
             writer.write(HEAD + b"{}")
-            if answer_after_s >= 1:
+            if closes_after_s is not None:
+                await asyncio.sleep(closes_after_s)
+            if closes_after_s is not None or answer_after_s >= 1:
                 break
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     async with Client(Endpoint(f"http://127.0.0.1:{port}/v1", "m")) as client:
-        errors = [
-            (await client.send(b"{}", index=i, prompt_id="p", due_ns=0, phase="measured")).error for i in range(2)
-        ]
+        errors = []
+        for number, rest_s in enumerate((0.0, *rests_s)):
+            await asyncio.sleep(rest_s)
+            sent = await client.send(b"{}", index=number, prompt_id="p", due_ns=0, phase="measured")
+            errors.append(sent.error)
     server.close()
     return errors, connections
 
 
 def test_a_connection_that_outstayed_its_keep_alive_is_not_used_again() -> None:
-    assert asyncio.run(_two_requests(1.05)) == ([None, None], 2)
+    assert asyncio.run(_requests(0.0, answer_after_s=1.05)) == ([None, None], 2)
 
 
-def test_a_connection_within_its_keep_alive_is_used_again() -> None:
-    assert asyncio.run(_two_requests(0.0)) == ([None, None], 1)
+def test_a_connection_is_used_again_once_the_server_has_shown_that_it_keeps_them() -> None:
+    assert asyncio.run(_requests(0.08, 0.0, 0.0, 0.0)) == ([None] * 5, 1)
+
+
+def test_until_then_every_request_has_a_connection_of_its_own() -> None:
+    assert asyncio.run(_requests(0.0)) == ([None, None], 2)
+
+
+@pytest.mark.parametrize("closes_after_s", [0.0, 0.0003, 0.004])
+def test_a_server_that_closes_after_every_answer_whatever_it_says_costs_no_request(closes_after_s: float) -> None:
+    """As llama.cpp's does after a stream. A request that follows at once must not meet the close."""
+    rests = [0.0, 0.02] + [0.0] * 30
+    errors, connections = asyncio.run(_requests(*rests, closes_after_s=closes_after_s))
+    assert errors == [None] * 33
+    assert connections == 33
 
 
 async def _closed_with_the_second(
@@ -72,6 +98,7 @@ async def _closed_with_the_second(
     ends = []
     async with Client(Endpoint(f"http://127.0.0.1:{port}/v1", "m")) as client:
         for i in range(2):
+            await asyncio.sleep(0.08 if reads_it and answers_once and i else 0)  # so that it is used again
             ends.append(await client.send(b"{}", index=i, prompt_id="p", due_ns=0, phase="measured"))
             if not reads_it:
                 await closed.wait()
@@ -101,14 +128,15 @@ def test_an_end_that_the_event_loop_has_not_seen_yet_is_seen_before_the_request_
 
         def serve() -> None:
             nonlocal served
-            for _ in range(2):
+            for requests in (2, 1):
                 connection, _ = listener.accept()
                 served += 1
                 with connection:
-                    received = b""
-                    while not received.endswith(b"{}"):
-                        received += connection.recv(65536)
-                    connection.sendall(HEAD.replace(b"timeout=1", b"timeout=60") + b"{}")
+                    for _ in range(requests):
+                        received = b""
+                        while not received.endswith(b"{}"):
+                            received += connection.recv(65536)
+                        connection.sendall(HEAD.replace(b"timeout=1", b"timeout=60") + b"{}")
                     close.wait()
                 gone.set()
 
@@ -117,13 +145,16 @@ def test_an_end_that_the_event_loop_has_not_seen_yet_is_seen_before_the_request_
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         async with Client(Endpoint(url, "m")) as client:
-            await client.send(b"{}", index=0, prompt_id="p", due_ns=0, phase="measured")
+            for number in range(2):
+                await client.send(b"{}", index=number, prompt_id="p", due_ns=0, phase="measured")
+                await asyncio.sleep(0.08)
+            assert served == 1, "the server keeps connections"
             close.set()
             gone.wait(10)  # holds the loop, on purpose
-            second = await client.send(b"{}", index=1, prompt_id="p", due_ns=0, phase="measured")
+            third = await client.send(b"{}", index=2, prompt_id="p", due_ns=0, phase="measured")
         thread.join(10)
         listener.close()
-        return second.error, served
+        return third.error, served
 
     assert asyncio.run(scene()) == (None, 2)
 

@@ -2,8 +2,9 @@
 
 A raw asyncio protocol with httptools' parser, chosen by measurement (see `benchmarks/client_cost.py`). No limit on
 connections, no read-ahead, no limit on a line's length. A request is sent once: what meets a server that closes its
-connection has failed. Only a kept connection whose end had come before the first byte was written is replaced by a new
-one, and `connect_ns` shows it.
+connection has failed. A connection is used again only once the server has shown that it keeps them (some close right
+after an answer, whatever their headers say), and not when its end had come before the first byte was written; a new
+connection's time is in `connect_ns`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from paribus.wire.connection import Connection
 from paribus.wire.exchange import Endpoint, Outcome, Reads
 
 _CONNECT_TIMEOUT_S = 30.0
+_PROOF_NS = 20_000_000
+"""A connection that is still open so long after an answer was kept; one that was closed before was not."""
 
 
 class Client:
@@ -48,6 +51,8 @@ class Client:
         self._idle_timeout_s, self._total_timeout_s = idle_timeout_s, total_timeout_s
         self._idle: list[Connection] = []
         self._busy: set[Connection] = set()
+        self._keeps: bool | None = None
+        """Whether the server keeps connections after an answer; None until that was seen."""
         self._post = self._head("POST", self._address.prefix + _PATHS[endpoint.api])
 
     async def __aenter__(self) -> Self:
@@ -68,10 +73,10 @@ class Client:
         ready = []
         while (connection := self._reusable()) is not None:
             ready.append(connection)
-        self._idle = ready
         fresh = await asyncio.gather(*(self._connect() for _ in range(n - len(ready))))
-        self._idle += [connection for connection in fresh if connection is not None]
-        return len(self._idle)
+        ready += [connection for connection in fresh if connection is not None]
+        self._idle += ready
+        return len(ready)
 
     async def send(
         self, body: bytes, *, index: int, prompt_id: str, due_ns: int, phase: str, worker: int = 0
@@ -148,13 +153,30 @@ class Client:
             self._idle.append(connection)
 
     def _reusable(self) -> Connection | None:
-        """The connection used last, if it is still young enough."""
-        while self._idle:
+        """The connection used last, if it is young enough, open, and either new or of a server that keeps them."""
+        now, unproven, found = time.monotonic_ns(), [], None
+        while self._idle and found is None:
             connection = self._idle.pop()
-            if connection.usable and time.monotonic_ns() < connection.use_before_ns and not connection.has_ended():
-                return connection
-            connection.close()
-        return None
+            rested_ns = connection.rested_ns(now)
+            if connection.has_ended():
+                if rested_ns is not None and rested_ns < _PROOF_NS:
+                    self._keeps = False
+                connection.close()
+            elif now >= connection.use_before_ns:
+                connection.close()
+            elif rested_ns is None:
+                found = connection
+            else:
+                if self._keeps is None and rested_ns >= _PROOF_NS:
+                    self._keeps = True
+                if self._keeps:
+                    found = connection
+                elif self._keeps is None:
+                    unproven.append(connection)
+                else:
+                    connection.close()
+        self._idle += reversed(unproven)
+        return found
 
     async def _connect(self, timeout_s: float = _CONNECT_TIMEOUT_S) -> Connection | None:
         loop = asyncio.get_running_loop()

@@ -44,6 +44,7 @@ class Connection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._done: asyncio.Future[None] | None = None
         self.usable = False
+        self._lost_ns = 0
         self.use_before_ns = 0
         """When this connection is too old for another request (monotonic clock)."""
         self._begin()
@@ -75,10 +76,16 @@ class Connection(asyncio.Protocol):
     # What the client calls.
 
     def has_ended(self) -> bool:
-        """Whether the server's end of this connection has already come, which the event loop may not have seen yet."""
+        """Whether this connection is of no more use, or its server's end has come, which the loop may not have seen."""
+        if not self.usable:
+            return True
         state = select.poll()
         state.register(self._file, _END_HAS_COME)
         return bool(state.poll(0))
+
+    def rested_ns(self, now: int) -> int | None:
+        """Nanoseconds that this connection has been open since its last exchange; None when it has had none."""
+        return None if self.ended_ns == 0 else (self._lost_ns or now) - self.ended_ns
 
     def exchange(self, request: bytes, idle_timeout_s: float, total_timeout_s: float) -> asyncio.Future[None]:
         """Write a request. The future is done (never failed) when the exchange ended; then read the record."""
@@ -173,7 +180,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone; what that means depends on how far the response was."""
         now = time.monotonic_ns()
-        self.usable = False
+        self.usable, self._lost_ns = False, now
         if self._head_done and self._until_close and exc is None:
             self._end(None, now)
         else:
