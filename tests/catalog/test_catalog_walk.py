@@ -74,6 +74,12 @@ def test_the_scales_are_those_of_the_protocol() -> None:
     assert [s.scale for s in CATALOG.scales.values() if not s.preliminary] == ["full"]
     assert [s.scale for s in CATALOG.scales.values() if not s.committed] == ["demo", "tiny"]
     assert demo.quality_items == 4
+    # A race's answers may be shorter, the same for all candidates; what is measured is not.
+    assert {name: demo.cap_of(CATALOG.scenario(name)) for name in ("c1-long", "c16-long", "c16-short")} == {
+        "c1-long": 192, "c16-long": 192, "c16-short": 64,
+    }  # fmt: skip
+    assert {demo.cap_of(race) for race in CATALOG.scenarios.values() if race.race} == {128}
+    assert {full.cap_of(s) - s.cap for s in CATALOG.scenarios.values()} == {0}
     assert not demo.kinds
     assert tiny.caps is not None
     assert max(tiny.caps.values()) <= 24

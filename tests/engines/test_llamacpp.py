@@ -279,3 +279,10 @@ def test_the_version_names_llama_cpps_build_only_where_it_knows_it(monkeypatch):
         "llama.cpp not stated",
     ]
     assert all("speculation" not in each for each in said), "a request's default is not what the server runs with"
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(1, 1), (2, 2), (3, 2), (16, 15)])
+def test_a_core_is_left_to_the_load_generator_where_there_are_more_than_two(monkeypatch, cores, threads):
+    monkeypatch.setattr("paribus.engines.adapters.llamacpp.usable_cores", lambda: cores)
+    plain = CATALOG.system("smollm2-135m--q4-1--llamacpp--plain")
+    assert wanted(plain, threads=0)["threads"] == threads

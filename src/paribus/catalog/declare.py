@@ -79,7 +79,7 @@ def measure_name(identity: str, config: Configuration) -> str:
 def declare_scenario(catalog: Catalog, config: Configuration, scenario: Scenario, starts: int) -> Wanted:
     """A speed scenario as a wanted measure."""
     scale = catalog.scale(config.scale)
-    cap = scale.caps.get(scenario.length, scenario.cap) if scale.caps else scenario.cap
+    cap = scale.cap_of(scenario)
     declared = {
         **_common(catalog, config, starts),
         "scenario": scenario.scenario,

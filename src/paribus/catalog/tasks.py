@@ -38,6 +38,8 @@ class Scale(Spec):
     warm_up_kinds: list[Kind] = []
     race_kinds: list[Kind] = []
     """Kinds of text that races are run on, the same for every candidate (empty: those that are measured)."""
+    race_caps: dict[Length, int] | None = None
+    """`caps` for races, the same for all candidates (null: `caps`)."""
     race_prompts: int | None = Field(default=None, ge=1)
     race_requests_16: int | None = Field(default=None, ge=1)
     """`requests_16` for races, the same for all candidates (null: `requests_16`)."""
@@ -51,6 +53,11 @@ class Scale(Spec):
     def requests_of(self, scenario: Scenario) -> int | None:
         """Bound on the requests of a scenario with several at once; None: as many as its window takes."""
         return (self.race_requests_16 if scenario.race else None) or self.requests_16
+
+    def cap_of(self, scenario: Scenario) -> int:
+        """The cap of a scenario's answers in the model's tokens."""
+        caps = (self.race_caps if scenario.race else None) or self.caps or {}
+        return caps.get(scenario.length, scenario.cap)
 
     def kinds_of(self, scenario: Scenario) -> list[Kind]:
         """Kinds of text that a scenario is run on; empty: all of them."""

@@ -32,9 +32,9 @@ _LAUNCH: dict[str, Scalar] = {
 }
 """Launch settings and what stands in for one that isn't given: the engine's own default, but for two.
 
-`threads` 0: all usable cores but one, which is the load generator's. llama.cpp's threads wait for each other: where one
-has to share its core all of them slow down (by half at sixteen requests on two cores). `cache_prompt`: the engine's is
-on, while a declared condition says off unless `prefix_caching` is set."""
+`threads` 0: all usable cores but one, which is the load generator's; both of two, of which that takes 2% of one.
+llama.cpp's threads wait for each other: where one has to share its core all of them slow down. `cache_prompt`: the
+engine's is on, while a declared condition says off unless `prefix_caching` is set."""
 
 _SAMPLING_DEFAULTS = ("top_k", "min_p")
 """Optional launch settings: what the server uses where a request says nothing."""
@@ -116,7 +116,7 @@ def _wanted(launch: Launch) -> dict[str, Any]:
         "port": launch.port,
         "slots": launch.slots,
         "context_per_slot": settings["context_per_slot"],
-        "threads": settings["threads"] or max(1, usable_cores() - 1),
+        "threads": settings["threads"] or _threads(usable_cores()),
         "batch": settings["batch"],
         "ubatch": settings["ubatch"],
         "poll": settings["poll"],
@@ -126,6 +126,11 @@ def _wanted(launch: Launch) -> dict[str, Any]:
         "sampling": {name: launch.settings[name] for name in _SAMPLING_DEFAULTS if name in launch.settings},
         "speculative": _speculative(launch),
     }
+
+
+def _threads(cores: int) -> int:
+    """Threads of the engine where none are declared."""
+    return cores if cores <= 2 else cores - 1
 
 
 def _flags(wanted: Mapping[str, Any]) -> Iterator[str]:
