@@ -25,7 +25,7 @@ def check_telemetry(start: Start, where: str, summary: SpeedSummary, report: Rep
     """Others at work, a throttled card and the energy of a start, made again from its telemetry."""
     try:
         load = _load(start)
-    except (OSError, ValueError, KeyError, TypeError, ArithmeticError) as error:
+    except (CheckFailed, OSError, ValueError, KeyError, TypeError, ArithmeticError) as error:
         report.say("identities", where, "fails", f"telemetry.parquet can't be read: {error}")
         return
     for fault in faults(summary, load):
@@ -65,10 +65,7 @@ def _load(start: Start) -> Load:
     path: Path = start.folder / "telemetry.parquet"
     if not path.is_file() and not path.is_symlink():
         return load_of([], 0, 0)
-    try:
-        samples = read_telemetry(open_parquet(start.folder, "telemetry.parquet"))
-    except CheckFailed as error:
-        raise ValueError(str(error)) from error
+    samples = read_telemetry(open_parquet(start.folder, "telemetry.parquet"))
     return load_of(samples, 0, round(start.manifest.timings.measuring * 1e9))
 
 

@@ -63,7 +63,6 @@ class Connection(asyncio.Protocol):
         self._inflate: zlib._Decompress | None = None
         self._until_close = True
         self._head_done = False
-        self._complete = False
         self._last_ns = 0
         self.headers: dict[str, str] = {}
         self.status = 0
