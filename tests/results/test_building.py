@@ -230,6 +230,11 @@ def test_superseded_runs_stay_and_are_not_ranked(clone: Clone) -> None:
     rows = {r[0]: r[1:] for r in query(clone, "SELECT run_id, ranked, superseded_by FROM runs")}
     assert rows == {old.run_id: (False, new.run_id), new.run_id: (True, None)}
     assert query(clone, f"SELECT DISTINCT ranked FROM figures WHERE run_id = '{old.run_id}'") == [(False,)]
+    assert query(
+        clone,
+        "SELECT count(*) FROM figures o LEFT JOIN figures w ON w.figure_id = o.superseded_by AND w.metric = o.metric "
+        f"AND w.run_id = '{new.run_id}' WHERE o.run_id = '{old.run_id}' AND w.figure_id IS NULL",
+    ) == [(0,)]
 
 
 def test_a_run_that_was_taken_back_stands_in_no_duel_and_the_one_before_it_does(clone: Clone) -> None:
@@ -243,8 +248,59 @@ def test_a_run_that_was_taken_back_stands_in_no_duel_and_the_one_before_it_does(
     assert query(clone, "SELECT left_run_id, right_run_id FROM pairs") == [(older.run_id, plain.run_id)]
     rows = {r[0]: r[1:] for r in query(clone, "SELECT run_id, ranked, superseded_by FROM runs")}
     assert rows[newer.run_id] == (False, "")
-    ratios = "SELECT DISTINCT run_id, ranked FROM figures WHERE other_run_id IS NOT NULL ORDER BY ranked"
-    assert query(clone, ratios) == [(newer.run_id, False), (older.run_id, True)]
+    ratios = "SELECT DISTINCT run_id, ranked, superseded_by FROM figures WHERE other_run_id IS NOT NULL ORDER BY ranked"
+    assert query(clone, ratios) == [(newer.run_id, False, ""), (older.run_id, True, None)]
+
+
+RATIOS = "SELECT figure_id, run_id, other_run_id, metric, value, ranked, superseded_by FROM figures WHERE other_run_id "
+
+
+@pytest.mark.parametrize("side", ["plain", FAST])
+def test_a_cited_ratio_goes_on_resolving_when_a_side_is_measured_again(clone: Clone, side: str) -> None:
+    for decoder in ("plain", FAST):
+        seal(clone.run(decoder, words=110, scale="full", starts=3), clone.catalog)
+    build(clone.root)
+    before = {row[0]: row for row in query(clone, RATIOS + "IS NOT NULL")}
+    assert before
+    assert all(row[5] and row[6] is None for row in before.values())
+    again = clone.run(side, words=110, n=2, day=2, scale="full", starts=3)
+    seal(again, clone.catalog)
+    build(clone.root)
+    after = {row[0]: row for row in query(clone, RATIOS + "IS NOT NULL")}
+    for figure, old in before.items():
+        assert after[figure][:5] == old[:5]
+        ranked, by = after[figure][5:]
+        assert not ranked
+        assert again.run_id in after[by][1:3]
+        assert (after[by][3], after[by][5], after[by][6]) == (old[3], True, None)
+        said = cite(clone.root, figure)
+        assert f"figure {figure}, superseded by figure {by}, not ranked" in said.sentence
+        assert f"superseded by figure {by}" in said.plain
+    assert query(clone, "SELECT DISTINCT ranked, superseded_by FROM figures WHERE other_run_id IS NULL") == [
+        (True, None)
+    ]
+
+
+def test_a_repeat_that_arrives_late_but_was_measured_between_takes_no_page_away(clone: Clone) -> None:
+    fast = clone.run(FAST, words=20, day=1)
+    plain = clone.run(words=20, day=3)
+    for run in (fast, plain):
+        seal(run, clone.catalog)
+    build(clone.root)
+    before = query(clone, "SELECT figure_id FROM figures")
+    seal(clone.run(FAST, words=20, n=2, day=2), clone.catalog)
+    build(clone.root)
+    assert set(before) <= set(query(clone, "SELECT figure_id FROM figures"))
+
+
+def test_a_duel_keeps_its_pages_when_another_decoder_becomes_the_best(clone: Clone) -> None:
+    for decoder in ("plain", FAST):
+        seal(clone.run(decoder, words=20), clone.catalog)
+    build(clone.root)
+    before = query(clone, "SELECT figure_id FROM figures")
+    seal(clone.run("ngram-map-k-n4-m4", words=20, pace=4), clone.catalog)
+    build(clone.root)
+    assert set(before) <= set(query(clone, "SELECT figure_id FROM figures"))
 
 
 @pytest.mark.parametrize("old", ["raaaaaaaaaa", "cpu/m-test/no-such-run"])

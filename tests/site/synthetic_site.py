@@ -62,6 +62,7 @@ def figure(run_ids: list[str], metric: str, title: str, unit: str, value: float,
         "kind_low": None,
         "kind_high": None,
         "ranked": True,
+        "superseded_by": None,
         "sentence": f"{title}: {value:.3g} {unit}",
         "detail": {},
     }

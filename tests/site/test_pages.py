@@ -222,6 +222,21 @@ def test_a_superseded_run_keeps_its_page_and_stands_on_no_board(tmp_path, by, sa
     assert said in built.page(f"run/{gone}.html").text
 
 
+def test_a_superseded_figure_keeps_its_page_and_leads_to_the_one_in_its_place(tmp_path):
+    world = World()
+    world.run()
+    rows = world.rows["figures"]
+    new, old, lost = rows[:3]
+    old["superseded_by"], lost["superseded_by"] = new["figure_id"], ""
+    built = build(world, tmp_path)
+    page = built.page(f"f/{old['figure_id']}.html")
+    assert f"Superseded by figure {new['figure_id']}" in page.text
+    (link,) = [a for a in page.all("a") if a.text == f"figure {new['figure_id']}"]
+    assert link.attributes["href"].endswith(f"f/{new['figure_id']}.html")
+    assert "no newer figure takes its place" in built.page(f"f/{lost['figure_id']}.html").text
+    assert "Superseded" not in built.page(f"f/{new['figure_id']}.html").text
+
+
 def test_every_choice_of_card_and_scenario_is_a_page(wide):
     links = {e.attributes["href"] for e in wide.page("index.html").all("a")}
     for card in ("cpu", "h100-test"):

@@ -29,7 +29,7 @@ from paribus.results.facts import about, catalog_rows, left_out, replacements, s
 from paribus.results.gates import parse_subjects
 from paribus.results.lossless import NOT_LOSSLESS, lossless_rows, marked
 from paribus.results.paired import margin_of
-from paribus.results.pairing import Decided, Duel, Match, decoders, duels
+from paribus.results.pairing import Decided, Duel, Match, decoders, duels, kept, newer
 from paribus.results.reading import read_model
 from paribus.results.rows import Rows, TableRow, figure_row, rows_of
 from paribus.results.run import RESULTS_ROOTS, RunFolder, all_runs, find_verdicts
@@ -124,11 +124,13 @@ def collect(root: Path, unreadable: Mapping[str, str] | None = None) -> Built:
     picks = {s.scenario: s.picks_for for s in catalog.scenarios.values() if s.race}
     standing = _standing(sealed, replaced)
     found = duels(standing, catalog.pairs.pairs, verdicts, picks)
-    # Ratios of superseded runs keep their pages; they lead nothing.
-    matches = [*decoders(standing), *decoders(sealed)]
-    _comparisons(built, matches, found, partial(_compared, root, built, catalog, code))
+    leading = [*decoders(standing), *(duel.match for duel in found)]
+    # Ratios that later runs have replaced keep their pages; they lead nothing.
+    _comparisons(
+        built, [*leading, *kept(sealed, catalog.pairs.pairs)], found, partial(_compared, root, built, catalog, code)
+    )
     built.rows["left_out"] = left_out(root)
-    supersede(built.rows, replaced)
+    supersede(built.rows, replaced, newer(sealed, standing))
     built.rows |= catalog_rows(catalog)
     built.rows["claims"] = claim_rows(catalog.claims.values(), built.rows["runs"], built.rows["figures"])
     _unique_figures(built)
@@ -275,7 +277,7 @@ def _comparisons(
     built: Built, matches: Sequence[Match], found: Sequence[Duel], compared: Callable[[Match], Rows]
 ) -> None:
     done: dict[tuple[str, str], Rows] = {}
-    for match in [*matches, *(duel.match for duel in found)]:
+    for match in matches:
         ids = match.left.summary.run_id, match.right.summary.run_id
         if ids not in done:
             done[ids] = compared(match)

@@ -85,7 +85,7 @@ def _of_run(connection: duckdb.DuckDBPyConnection, root: Path, text: str, metric
 def _citation(figure: dict[str, Any], runs: list[dict[str, Any]], edition: str, cut: list[str]) -> Citation:
     dates = sorted({run["started_at"][:10] for run in runs})
     ids = " and ".join(f"{run['system']} ({run['run_id']})" for run in runs)
-    unranked = "" if figure["ranked"] else ", not ranked"
+    unranked = superseded_words(figure.get("superseded_by")) + ("" if figure["ranked"] else ", not ranked")
     figure_id = figure["figure_id"]
     demo = any(run["demo"] for run in runs)
     warning = (f"{NOT_FOR_CITING}. " if demo else "") + "".join(f"{text} " for text in cut)
@@ -94,9 +94,15 @@ def _citation(figure: dict[str, Any], runs: list[dict[str, Any]], edition: str, 
         f"Measured {' and '.join(dates)}: {ids}; Paribus, edition {edition}, figure {figure_id}{unranked}."
     )
     title = f"{figure['title']}: {' and '.join(run['system'] for run in runs)}"
-    source = f"Paribus results, edition {edition}, figure {figure_id}, measured {dates[-1]}, CC-BY-4.0."
+    fate = superseded_words(figure.get("superseded_by"))
+    source = f"Paribus results, edition {edition}, figure {figure_id}{fate}, measured {dates[-1]}, CC-BY-4.0."
     plain = f"{warning}Paribus contributors ({dates[-1][:4]}). {title}. {source}"
     return Citation(figure_id, sentence, plain, _bibtex(figure_id, title, edition, dates[-1], demo=demo))
+
+
+def superseded_words(by: str | None) -> str:
+    """What became of a figure, to go on after its id: nothing where it stands."""
+    return "" if by is None else f", superseded by figure {by}" if by else ", superseded, no newer one takes its place"
 
 
 def _number(figure: dict[str, Any], runs: int) -> str:

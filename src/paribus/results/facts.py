@@ -12,7 +12,7 @@ from pathlib import Path
 import paribus
 from paribus.catalog import Catalog, Plan
 from paribus.catalog.workflow import PLAN_FILE
-from paribus.conditions import UsageError
+from paribus.conditions import UsageError, figure_id
 from paribus.results.reading import read_bytes, read_model
 from paribus.results.rows import TableRow
 from paribus.results.tables import SCHEMA, TABLES
@@ -57,14 +57,31 @@ def replacements(ids: Mapping[str, str], lines: Iterable[TableRow]) -> dict[str,
     return found
 
 
-def supersede(rows: Tables, replaced: Mapping[str, str]) -> None:
-    """Superseded runs stay, and leave the rankings with everything that rests on them."""
+def supersede(rows: Tables, replaced: Mapping[str, str], newer: Mapping[str, str]) -> None:
+    """Superseded runs and ratios stay, name what takes their place, and leave the rankings.
+
+    `replaced`: see `replacements`. `newer`: id of a run that a later repeat leaves behind to that of the last one; its
+    own numbers stand, while a ratio is always of the last repeats.
+    """
     for row in rows["runs"]:
         if row["run_id"] in replaced:
             row["superseded_by"], row["ranked"] = replaced[row["run_id"]], False
+    known = {row["figure_id"] for row in rows["figures"]}
     for row in rows["figures"]:
-        if replaced.keys() & {row["run_id"], row["other_run_id"]}:
-            row["ranked"] = False
+        ids = [name for name in (row["run_id"], row["other_run_id"]) if name is not None]
+        now = [_now(name, replaced, newer if len(ids) > 1 else {}) for name in ids]
+        if now != ids:
+            by = figure_id(now, row["metric"])
+            row["superseded_by"], row["ranked"] = by if by in known else "", False
+
+
+def _now(run: str, replaced: Mapping[str, str], newer: Mapping[str, str]) -> str:
+    """The run that stands in a run's place today; empty where it was taken back."""
+    seen = set()
+    while run in replaced and run not in seen:
+        seen.add(run)
+        run = replaced[run]
+    return newer.get(run, run)
 
 
 def catalog_rows(catalog: Catalog) -> Tables:

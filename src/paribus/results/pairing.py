@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from paribus.catalog import Pair, Verdict
 from paribus.conditions import SystemName
@@ -74,15 +75,65 @@ def decoders(runs: Iterable[RunData]) -> list[Match]:
 
 def latest(runs: Iterable[RunData]) -> list[RunData]:
     """Of the repeats of one measure of one system on one machine the last one measured; no races, no canaries."""
-    chosen: dict[tuple[Place, str], RunData] = {}
+    return [max(repeats, key=_age) for repeats in _repeats(runs)]
+
+
+def newer(runs: Iterable[RunData], standing: Iterable[RunData]) -> dict[str, str]:
+    """Id of every run that a later repeat leaves behind to the id of the last one that stands."""
+    last = {(place_of(data), data.summary.system): data.summary.run_id for data in latest(standing)}
+    behind = {
+        data.summary.run_id: last.get((place_of(data), data.summary.system))
+        for group in _repeats(runs)
+        for data in group
+    }
+    return {old: new for old, new in behind.items() if new is not None and new != old}
+
+
+def kept(runs: Sequence[RunData], pairs: Sequence[Pair]) -> list[Match]:
+    """Every comparison that may once have led, of any two repeats and whichever decoder was a side's best.
+
+    Its figures have permanent ids, which must go on naming something. What has led isn't written down anywhere, and
+    the order in which runs arrive isn't that in which they were measured: so all are made. They are few, because only
+    plain decoding and a race's winner are measured in full.
+    """
+    sides: dict[tuple[Place, str], list[RunData]] = defaultdict(list)
+    for repeats in _repeats(runs):
+        name = SystemName.parse(repeats[0].summary.system)
+        sides[place_of(repeats[0]), stack_of(name)].extend(repeats)
+    found = [
+        Match(left, right, DECODER)
+        for side in sides.values()
+        for left, right in product(side, side)
+        if _decoder(left) != PLAIN and _decoder(right) == PLAIN
+    ]
+    for pair in pairs:
+        for place in sorted({place for place, stack in sides if stack == pair.left}):
+            left, right = (
+                [data for data in sides.get((place, stack), ()) if decoder in (None, _decoder(data))]
+                for stack, decoder in pair.sides()
+            )
+            found += [Match(a, b, subjects_of(pair)) for a, b in product(left, right) if _decoders_meet(pair, a, b)]
+    return found
+
+
+def _decoders_meet(pair: Pair, left: RunData, right: RunData) -> bool:
+    """Within one stack the other side is plain decoding unless the pair names it."""
+    if pair.left != pair.right:
+        return True
+    return _decoder(left) != _decoder(right) and (pair.right_decoder is not None or _decoder(right) == PLAIN)
+
+
+def _decoder(data: RunData) -> str:
+    return SystemName.parse(data.summary.system).decoder
+
+
+def _repeats(runs: Iterable[RunData]) -> list[list[RunData]]:
+    """Repeats of one measure of one system on one machine together; no races, no canaries."""
+    groups: dict[tuple[Place, str], list[RunData]] = defaultdict(list)
     for data in runs:
-        if data.summary.kind == "race" or any(one.id == "canary" for one in data.summary.flags):
-            continue
-        key = place_of(data), data.summary.system
-        known = chosen.get(key)
-        if known is None or _age(data) > _age(known):
-            chosen[key] = data
-    return list(chosen.values())
+        if data.summary.kind != "race" and all(one.id != "canary" for one in data.summary.flags):
+            groups[place_of(data), data.summary.system].append(data)
+    return list(groups.values())
 
 
 def _age(data: RunData) -> tuple[str, int, str]:

@@ -136,6 +136,7 @@ def figure_row(one: Number, run_ids: tuple[str, ...], ranked: bool, sentence: st
         "kind_low": min(kinds.values()) if kinds else None,
         "kind_high": max(kinds.values()) if kinds else None,
         "ranked": ranked,
+        "superseded_by": None,
         "sentence": sentence,
         "detail": one.detail,
     }

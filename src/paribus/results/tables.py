@@ -122,6 +122,11 @@ FIGURES = _table(
     ("kind_low", "DOUBLE", "ratios: the smallest ratio over the kinds of text"),
     ("kind_high", "DOUBLE", "ratios: the largest ratio over the kinds of text"),
     ("ranked", "BOOLEAN", "whether the number may stand in a ranking"),
+    (
+        "superseded_by",
+        "VARCHAR",
+        "id of the figure that newer runs give in its place; empty: none does (a run was taken back); NULL: it stands",
+    ),
     ("sentence", "VARCHAR", "the number in one sentence"),
     ("detail", "JSON", "ratios: value for each kind of text, k, prompts used; differences: questions, detectable"),
 )

@@ -39,6 +39,7 @@ class Figure:
     kind_low: float | None
     kind_high: float | None
     ranked: bool
+    superseded_by: str | None
     sentence: str
     detail: dict[str, Any]
 
@@ -274,8 +275,9 @@ def _run(row: Row, own: Mapping[str, Mapping[str, list[Row]]]) -> Run:
 
 
 def _figure(row: Row) -> Figure:
-    fields = {name: row[name] for name in Figure.__dataclass_fields__ if name != "detail"}
-    return Figure(**fields, detail=_json(row["detail"]) or {})
+    fields = {name: row[name] for name in Figure.__dataclass_fields__ if name not in ("detail", "superseded_by")}
+    # A database of an earlier version has no such column, and no figure of it is superseded.
+    return Figure(**fields, superseded_by=row.get("superseded_by"), detail=_json(row["detail"]) or {})
 
 
 def _score(row: Row) -> Score:
