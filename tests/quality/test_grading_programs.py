@@ -337,6 +337,22 @@ def test_a_sandbox_that_goes_down_by_itself_is_no_wrong_answer(monkeypatch: pyte
     assert len(made) == 3
 
 
+def test_a_sandbox_that_another_thread_takes_meanwhile_is_no_fault() -> None:
+    class Taken(list[object]):
+        """Looks as if one were free, and none is when it is taken."""
+
+        def __len__(self) -> int:
+            return 1
+
+        def pop(self, *_: object) -> object:
+            raise IndexError
+
+    benches = Benches(LIMITS)
+    benches._free = Taken()
+    with benches.box() as box:
+        assert box.fresh
+
+
 def test_many_programs_keep_their_order() -> None:
     programs = [Program(f"print({n % 3})", None, (TestCase("", "1", "stdin"),)) for n in range(9)]
     assert [verdict.right for verdict in grade_programs(programs, LIMITS)] == [n % 3 == 1 for n in range(9)]

@@ -86,8 +86,7 @@ class Benches:
     @contextmanager
     def box(self, *, new: bool = False) -> Iterator[Box]:
         """A sandbox to oneself: one that is free, else (or where asked for) a new one."""
-        # Lists are safe to share between threads: append and pop are single steps.
-        stack, box = self._free.pop() if self._free and not new else self._new()
+        stack, box = (None if new else self._taken()) or self._new()
         try:
             yield box
         finally:
@@ -95,6 +94,13 @@ class Benches:
                 self._free.append((stack, box))
             else:
                 stack.close()
+
+    def _taken(self) -> tuple[ExitStack, Box] | None:
+        # One step: between looking whether a sandbox is free and taking it another thread may take it.
+        try:
+            return self._free.pop()
+        except IndexError:
+            return None
 
     def _new(self) -> tuple[ExitStack, Box]:
         stack = ExitStack()
