@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from paribus.catalog import PromptLine
 from paribus.conditions import CheckFailed
@@ -152,3 +153,9 @@ def test_a_failed_answer_ends_the_gate(scripted: Scripted) -> None:
     scripted.register("m", Script((Step(0, b"{}"),), status=400, content_type="application/json", framing="length"))
     with pytest.raises(CheckFailed, match="needs every answer"):
         answers(scripted.endpoint("m"), ASKED, max_tokens=9, at_once=2)
+
+
+@pytest.mark.parametrize("gaps", [[math.nan], [math.inf], [-1.0], [0.7, 0.8, 0.9]])
+def test_gaps_that_hide_a_violation_are_none(gaps: list[float]) -> None:
+    with pytest.raises(ValidationError):
+        Scored(tokens=2, gaps=gaps)

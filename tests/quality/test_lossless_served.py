@@ -151,3 +151,13 @@ def test_the_canarys_sentence_has_its_arithmetic() -> None:
     said = canary_sentence(found, judge_canary(found, 0.08, 200), 0.08, 200)
     assert said == "canary: passed on 200 questions (-1.0 points ±1.4 beside plain decoding, margin 8)"
     assert canary_sentence(difference({}, {}), "undecided", 0.08, 200) == "canary: undecided on 0 of 200 questions"
+
+
+def test_a_few_questions_that_all_got_worse_alike_decide_nothing() -> None:
+    """Two of them have no spread, from which no test could follow."""
+    plain, worse = {"1": 1.0, "2": 1.0}, {"1": 0.0, "2": 0.0}
+    assert judge_canary(difference(worse, plain), 0.08, 200) == "undecided"
+    thirds = {str(n): n % 3 / 3 + 1 / 3 for n in range(6)}
+    assert judge_canary(difference({n: v - 1 / 3 for n, v in thirds.items()}, thirds), 0.08, 200) == "undecided"
+    every = {str(n): 1.0 for n in range(200)}
+    assert judge_canary(difference(dict.fromkeys(every, 0.0), every), 0.08, 200) == "failed"

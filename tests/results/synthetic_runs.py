@@ -153,6 +153,8 @@ class Clone:
     catalog: Catalog
     tokenizer: Tokenizer | None = None
     """What counts the model's tokens where runs are made; nowhere else is it at hand."""
+    build: str = BUILD
+    """The engine's build."""
 
     def configuration(self, scale: str, starts: int) -> Configuration:
         """A configuration of the cpu profile."""
@@ -188,7 +190,7 @@ class Clone:
         catalog, config = self.catalog, self.configuration(scale, starts)
         system = catalog.system(f"{STACK}--{decoder}")
         wanted = declare_scenario(catalog, config, catalog.scenario(scenario), starts)
-        planned = wanted.planned(system, BUILD, system.use.launch, Place("cpu", machine, n))
+        planned = wanted.planned(system, self.build, system.use.launch, Place("cpu", machine, n))
         for k in range(1, starts + 1):
             relative = f"{planned.run}/start-{k}"
             folder = StartFolder(self.root, self.root / config.results / relative, relative, "speed", k)

@@ -94,3 +94,28 @@ def test_a_verdict_must_hold_what_its_form_says(clone: Clone) -> None:
         path.write_text(json.dumps(content))
         with pytest.raises(CheckFailed, match=words):
             gate_rows(clone.root)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"temperature": 0.7}, "temperature"),
+        ({"plain": SYSTEM}, "not held against plain decoding of its stack"),
+        ({"plain": "smollm2-135m--q8-0--llamacpp--plain"}, "not held against plain decoding of its stack"),
+        ({"plain": f"{STACK}--ngram-map-k-n4-m4"}, "not held against plain decoding of its stack"),
+    ],
+)
+def test_a_verdict_of_something_else_is_refused(clone: Clone, change: dict[str, object], words: str) -> None:
+    path = write(clone.root)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(CheckFailed, match=words):
+        gate_rows(clone.root)
+
+
+def test_a_prompt_counts_once(clone: Clone) -> None:
+    """Fourteen times the same prompt would pass."""
+    path = write(clone.root)
+    whole = json.loads(path.read_text())
+    path.write_text(json.dumps({**whole, "prompts": [whole["prompts"][0]] * 14}))
+    with pytest.raises(CheckFailed, match="counts 13 of its prompts more than once"):
+        gate_rows(clone.root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +110,10 @@ def test_answers_at_several_requests_say_nothing_of_their_length(clone: Clone) -
     assert table(clone, "SELECT * FROM lossless") == []
 
 
-def canary(clone: Clone, right: int, decoder: str = NGRAM, name: str = "smoke-canary") -> RunFolder:
-    run = quality_run(clone, right, decoder=decoder, name=name)
+def canary(
+    clone: Clone, right: int, decoder: str = NGRAM, name: str = "smoke-canary", sampling: str = "served"
+) -> RunFolder:
+    run = quality_run(clone, right, decoder=decoder, name=name, sampling=sampling)
     seal(run, clone.catalog)
     return run
 
@@ -136,6 +139,56 @@ def test_a_canary_that_was_taken_back_decides_nothing(clone: Clone) -> None:
     build(clone.root)
     assert table(clone, "SELECT * FROM lossless") == []
     assert table(clone, "SELECT * FROM flags WHERE flag = 'not_lossless'") == []
+
+
+def test_a_canary_that_was_asked_otherwise_is_not_mixed_in(clone: Clone) -> None:
+    """A greedy one, beside plain decoding's answers at the served temperature."""
+    canary(clone, 10, sampling="greedy")
+    asked = canary(clone, 10)
+    canary(clone, 10, "plain", "smoke-mmlu-pro")
+    build(clone.root)
+    assert table(clone, "SELECT gate, path, prompts FROM lossless") == [("canary", str(asked.path), 10)]
+    (standing,) = table(clone, "SELECT standing FROM lossless")
+    assert standing == ("passed",)
+
+
+def test_answers_of_two_answer_classes_are_two_verdicts(clone: Clone) -> None:
+    """Long answers were measured on another build of the engine: they say nothing of this one."""
+    for decoder, words in (("plain", 130), (NGRAM, 130)):
+        seal(clone.run(decoder, "c1-short", starts=3, words=words), clone.catalog)
+    old = replace(clone, build="fedcba543210")
+    for decoder, words in (("plain", 130), (NGRAM, 150)):
+        seal(old.run(decoder, "c1-long", starts=3, words=words), clone.catalog)
+    build(clone.root)
+    found = dict(table(clone, "SELECT answer_class, standing FROM lossless"))
+    assert sorted(found.values()) == ["failed", "undecided"]
+    cut = table(
+        clone, "SELECT DISTINCT scenario_or_task FROM runs JOIN flags USING (run_id) WHERE flag = 'not_lossless'"
+    )
+    assert cut == [("c1-long",)]
+
+
+def test_a_measurement_that_was_taken_back_forbids_no_comparison(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, same, long = sealed(clone, "plain"), sealed(clone, NGRAM), sealed(clone, NGRAM, words=150, n=2, day=2)
+    assert "not_lossless" in compared_or_refused(clone, monkeypatch, same, plain)
+    (clone.root / "results" / "superseded.csv").write_text(
+        f"old,new,date,reason\n{long.summary.run_id},{same.summary.run_id},2026-12-04,another model was served\n"
+    )
+    assert "times as fast" in compared(clone, monkeypatch, same, plain)
+
+
+def compared_or_refused(clone: Clone, monkeypatch: pytest.MonkeyPatch, *runs: RunData) -> str:
+    with pytest.raises(CheckFailed) as refused:
+        compared(clone, monkeypatch, *runs)
+    return str(refused.value)
+
+
+def test_a_broken_verdict_about_another_stack_ends_no_comparison(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, same = sealed(clone, "plain"), sealed(clone, NGRAM)
+    path = clone.root / "results/cpu/m-test/other--q4--llamacpp--mtp-n4/lossless/0123456789ab.1/lossless.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("7")
+    assert "times as fast" in compared(clone, monkeypatch, same, plain)
 
 
 def test_a_canary_is_never_a_ranked_score(clone: Clone) -> None:

@@ -38,13 +38,15 @@ def quality_run(
     scored: bool = True,
     name: str = "smoke-aime",
     scale: str = "small",
+    sampling: str = "served",
+    build: str = BUILD,
 ) -> RunFolder:
     """A run of the integer-maths stand-in (or another task of integers) whose first `right` answers are right."""
     task = clone.catalog.task(name)
-    config = clone.configuration(scale, 1)
+    config = clone.configuration(scale, 1).model_copy(update={"sampling": sampling})
     system = clone.catalog.system(f"{STACK}--{decoder}")
     planned = declare_task(clone.catalog, config, task, LocalItems(clone.catalog).part_of(task)).planned(
-        system, BUILD, system.use.launch, Place("cpu", "m-test", 1)
+        system, build, system.use.launch, Place("cpu", "m-test", 1)
     )
     relative = f"{planned.run}/start-1"
     folder = StartFolder(clone.root, clone.root / "results" / relative, relative, "quality", 1)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy import special
 
 MARGIN = 0.5
@@ -23,6 +23,9 @@ FEWEST = 14
 """Prompts under which nothing passes: two of each of the seven kinds."""
 
 Standing = Literal["passed", "failed", "undecided"]
+
+
+Gap = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class _Part(BaseModel):
@@ -36,7 +39,13 @@ class Scored(_Part):
     """
 
     tokens: int = Field(ge=1)
-    gaps: list[float] = []
+    gaps: list[Gap] = []
+
+    @model_validator(mode="after")
+    def _no_more_gaps_than_tokens(self) -> Scored:
+        if len(self.gaps) > self.tokens:
+            raise ValueError(f"{len(self.gaps)} gaps of {self.tokens} tokens")
+        return self
 
     @property
     def violations(self) -> int:
@@ -68,7 +77,7 @@ class LosslessVerdict(_Part):
     form: Literal["equal-outputs", "teacher-forced"] = "equal-outputs"
     margin: float | None = None
     """Of the teacher-forced form: natural logarithms."""
-    temperature: float = 0.0
+    temperature: float = Field(0.0, ge=0, le=0)
     max_tokens: int = Field(ge=1)
     at_once: int = Field(ge=2)
     engine: str

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from scipy import special
 
 from paribus.quality.lossless import Standing
-from paribus.quality.statistics import Difference, paired_difference
+from paribus.quality.statistics import NO_SPREAD, Difference, paired_difference
 
 FAILS = 0.01
 """The chance, at most, that a decoder that loses nothing fails."""
@@ -27,9 +27,10 @@ def judge_canary(found: Difference, margin: float, count: int) -> Standing:
     """The standing after `count` questions were to be asked.
 
     Failed: worse than plain, one-sided t test at 1%. Passed: all questions were asked and a loss as large as the margin
-    is ruled out, one-sided t test at 5%. Else undecided: ask again (`--config repeat=2`), the answers add up.
+    is ruled out, one-sided t test at 5%. Else undecided: ask again (`--config repeat=2`), the answers add up. A part of
+    the questions that all differ alike has no spread, and decides nothing.
     """
-    if found.error is None:
+    if found.error is None or (found.error < NO_SPREAD and found.questions < count):
         return "undecided"
     reach = float(special.stdtrit(found.questions - 1, 1 - FAILS)) * found.error
     if found.value + reach < 0:

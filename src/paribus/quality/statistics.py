@@ -14,6 +14,8 @@ import numpy as np
 from scipy import special  # not scipy.stats: importing that takes a second of every command
 
 LEVEL = 0.95
+NO_SPREAD = 1e-9
+"""A standard error below this is rounding: values that are all equal have none, but for the last digit."""
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paribus.conditions import CheckFailed, RunPath
+from paribus.conditions import CheckFailed, RunPath, SystemName, decoder_method
 from paribus.quality.lossless import MARGIN, LosslessVerdict, judge
 from paribus.results.findings import Report
 from paribus.results.reading import read_model
-from paribus.results.run import RESULTS_ROOTS, find_named
+from paribus.results.run import RESULTS_ROOTS, RunFolder, find_named
 
 FILE = "lossless.json"
 
@@ -29,7 +30,17 @@ def read_gate(folder: Path, path: RunPath) -> LosslessVerdict:
         raise CheckFailed(f"{path}/{FILE} was judged by a margin of {verdict.margin}, and the gate's is {MARGIN}")
     if verdict.system != path.system:
         raise CheckFailed(f"{path}/{FILE} is about another system: {verdict.system}")
+    if (twice := len(verdict.prompts) - len({one.prompt for one in verdict.prompts})) > 0:
+        raise CheckFailed(f"{path}/{FILE} counts {twice} of its prompts more than once")
+    _check_plain(verdict, path)
     return verdict
+
+
+def _check_plain(verdict: LosslessVerdict, path: RunPath) -> None:
+    about, plain = SystemName.parse(path.system), SystemName.parse(verdict.plain)
+    same = (plain.stack, plain.think) == (about.stack, about.think)
+    if not same or decoder_method(plain.decoder) != "plain" or plain == about:
+        raise CheckFailed(f"{path}/{FILE} was held against {verdict.plain}, not plain decoding of its stack")
 
 
 def check_gate(results: Path, path: RunPath, report: Report) -> None:
@@ -39,29 +50,36 @@ def check_gate(results: Path, path: RunPath, report: Report) -> None:
         report.say("lossless", str(path), "holds")
 
 
-def gate_rows(root: Path) -> list[dict[str, Any]]:
-    """Every verdict of every results folder, as rows of the table `lossless`."""
-    rows = []
-    for results in RESULTS_ROOTS:
-        for file in find_named(root / results, FILE):
-            path = RunPath.parse("/".join(file.parent.relative_to(root / results).parts))
-            verdict = read_gate(file.parent, path)
-            rows.append(
-                {
-                    "gate": "greedy",
-                    "path": f"{path}/{FILE}",
-                    "demo": results.endswith("demo-results"),
-                    "hardware": path.hardware,
-                    "machine": path.machine,
-                    "system": verdict.system,
-                    "plain": verdict.plain,
-                    "answer_class": verdict.hashes.get("answer_class"),
-                    "prompts": len(verdict.prompts),
-                    "differ": verdict.differ,
-                    "control_differ": verdict.control_differ,
-                    "standing": verdict.standing,
-                    "sentence": verdict.sentence,
-                    "measured_at": verdict.measured_at,
-                }
-            )
-    return rows
+def gates(root: Path) -> list[RunFolder]:
+    """Where verdicts lie, in every results folder."""
+    return [
+        RunFolder(root / results, RunPath.parse("/".join(file.parent.relative_to(root / results).parts)))
+        for results in RESULTS_ROOTS
+        for file in find_named(root / results, FILE)
+    ]
+
+
+def gate_rows(root: Path, wanted: Callable[[RunPath], bool] = lambda _: True) -> list[dict[str, Any]]:
+    """The verdicts of every results folder whose paths are wanted, as rows of the table `lossless`."""
+    return [gate_row(place) for place in gates(root) if wanted(place.path)]
+
+
+def gate_row(place: RunFolder) -> dict[str, Any]:
+    """One verdict's row. Raises `CheckFailed` as `read_gate` does."""
+    path, verdict = place.path, read_gate(place.folder, place.path)
+    return {
+        "gate": "greedy",
+        "path": f"{path}/{FILE}",
+        "demo": place.demo,
+        "hardware": path.hardware,
+        "machine": path.machine,
+        "system": verdict.system,
+        "plain": verdict.plain,
+        "answer_class": verdict.hashes.get("answer_class"),
+        "prompts": len(verdict.prompts),
+        "differ": verdict.differ,
+        "control_differ": verdict.control_differ,
+        "standing": verdict.standing,
+        "sentence": verdict.sentence,
+        "measured_at": verdict.measured_at,
+    }

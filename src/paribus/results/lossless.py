@@ -21,6 +21,7 @@ from paribus.quality.lossless_canary import canary_sentence, difference, judge_c
 from paribus.quality.lossless_served import judge_served, lengths, rightness, served_sentence, shift
 from paribus.quality.statistics import question_means
 from paribus.results.data import RunData
+from paribus.results.facts import replacements, superseded
 from paribus.results.gate import gate_rows
 from paribus.results.items import grades
 from paribus.results.merge import union
@@ -42,9 +43,15 @@ Key = tuple[bool, str, str, str]
 """Demo or not, hardware, system, answer class: what a verdict is about."""
 
 
-def lossless_rows(root: Path, sealed: Sequence[RunData], catalog: Catalog, cached: Cached) -> list[TableRow]:
-    """Every verdict of every gate, as rows of the table `lossless`."""
-    return [*gate_rows(root), *_served_rows(sealed, cached), *_canary_rows(sealed, catalog, cached)]
+def lossless_rows(
+    root: Path,
+    sealed: Sequence[RunData],
+    catalog: Catalog,
+    cached: Cached,
+    wanted: Callable[[RunPath], bool] = lambda _: True,
+) -> list[TableRow]:
+    """The verdicts of every gate, as rows of the table `lossless`. `wanted`: which of the first gate's are read."""
+    return [*gate_rows(root, wanted), *_served_rows(sealed, cached), *_canary_rows(sealed, catalog, cached)]
 
 
 def marked(runs: Iterable[RunData], rows: Sequence[Mapping[str, Any]]) -> list[RunData]:
@@ -62,15 +69,23 @@ def _mark(data: RunData, rows: Sequence[Mapping[str, Any]] | None) -> RunData:
 
 
 def marked_on_disk(root: Path, runs: Sequence[RunData], catalog: Catalog) -> list[RunData]:
-    """The same runs, marked by what the results folders say of their decoders now, without a database."""
+    """The same runs, marked by what the results folders say of their decoders now, without a database.
+
+    What was taken back or replaced decides nothing, as in a build; what is about other stacks isn't looked at.
+    """
     stacks = {(data.summary.hardware, SystemName.parse(data.summary.system).stack) for data in runs}
-    near = [
+    here = all_runs(root)
+    replaced = replacements({str(place.path): place.run_id for place in here}, superseded(root))
+
+    def near(path: RunPath) -> bool:
+        return (path.hardware, SystemName.parse(path.system).stack) in stacks
+
+    counting = [
         RunData.read(place)
-        for place in all_runs(root)
-        if (place.path.hardware, SystemName.parse(place.path.system).stack) in stacks
-        and (place.folder / "manifest.json").is_file()
+        for place in here
+        if near(place.path) and place.run_id not in replaced and (place.folder / "manifest.json").is_file()
     ]
-    return marked(runs, lossless_rows(root, near, catalog, lambda _runs, make: make()))
+    return marked(runs, lossless_rows(root, counting, catalog, lambda _runs, make: make(), near))
 
 
 def key_of(data: RunData) -> Key:
@@ -117,12 +132,12 @@ def _newest(gate: Gate, rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _served_rows(sealed: Sequence[RunData], cached: Cached) -> list[TableRow]:
     """The gate at the served temperature for each decoder that was measured beside plain decoding."""
-    groups: dict[tuple[bool, str, str, str], list[tuple[RunData, RunData]]] = defaultdict(list)
+    groups: dict[tuple[Key, str], list[tuple[RunData, RunData]]] = defaultdict(list)
     for match in decoders(sealed):
         left, right = match.left, match.right
         if _tells(left) and _tells(right) and key_of(left)[3] == key_of(right)[3]:
-            place = left.place.demo, left.summary.hardware, left.summary.machine, left.summary.system
-            groups[place].append((left, right))
+            # Another answer class of the same name (another build of the engine) has other answers.
+            groups[key_of(left), left.summary.machine].append((left, right))
     found = []
     for _, pairs in sorted(groups.items()):
         runs = [data for pair in pairs for data in pair]
@@ -167,14 +182,14 @@ def _answers(side: Sequence[RunData], value: Callable[[Any], float | None]) -> d
 
 
 def _canary_rows(sealed: Sequence[RunData], catalog: Catalog, cached: Cached) -> list[TableRow]:
-    """The canary of each decoder that was asked one; all its repeats together."""
-    groups: dict[tuple[Key, str], list[RunData]] = defaultdict(list)
+    """The canary of each decoder that was asked one as served; all its repeats together, other caps apart."""
+    groups: dict[tuple[Key, str, str], list[RunData]] = defaultdict(list)
     for data in sealed:
         task = catalog.tasks.get(data.summary.quality.task) if data.summary.quality else None
-        if task is not None and task.canary is not None and _speculates(data):
-            groups[key_of(data), task.task].append(data)
+        if task is not None and task.canary is not None and _speculates(data) and _asked_as(data)[1] == "served":
+            groups[key_of(data), task.task, repr(_asked_as(data))].append(data)
     found = []
-    for (key, task_id), asked in sorted(groups.items()):
+    for (key, task_id, _), asked in sorted(groups.items()):
         task = catalog.task(task_id)
         assert task.canary is not None
         plain = [data for data in sealed if _answers_too(data, key, task.canary, asked[-1])]
@@ -191,10 +206,13 @@ def _answers_too(data: RunData, key: Key, canary: Canary, asked: RunData) -> boo
     quality, demo = data.summary.quality, data.place.demo
     if quality is None or quality.task != canary.of or _speculates(data):
         return False
-    same = all(
-        data.summary.declared.get(name) == asked.summary.declared.get(name) for name in ("cap", "sampling_profile")
-    )
+    same = _asked_as(data) == _asked_as(asked)
     return same and (demo, data.summary.hardware, key_of(data)[3]) == (key[0], key[1], key[3])
+
+
+def _asked_as(data: RunData) -> tuple[Any, Any]:
+    """What two runs on the same questions must share to be held against each other."""
+    return data.summary.declared.get("cap"), data.summary.declared.get("sampling_profile")
 
 
 def _canary(asked: Sequence[RunData], plain: Sequence[RunData], canary: Canary, count: int) -> list[TableRow]:

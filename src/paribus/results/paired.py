@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from paribus.catalog import Catalog
 from paribus.conditions import CheckFailed
-from paribus.quality.statistics import Difference, paired_difference, question_means
+from paribus.quality.statistics import NO_SPREAD, Difference, paired_difference, question_means
 from paribus.results.data import RunData
 from paribus.results.items import grades
 from paribus.results.run import RunSummary
@@ -42,7 +42,7 @@ def paired(left: RunData, right: RunData) -> Paired | None:
     found = paired_difference(a, b)
     if not found.questions:
         return None
-    if not found.error:
+    if found.error is None or found.error < NO_SPREAD:
         found = Difference(found.value, None, None, found.error, found.questions, None)
     quality = left.summary.quality
     headline = next((s.name for s in quality.scores if s.headline), "score") if quality else "score"
