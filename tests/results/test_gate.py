@@ -100,9 +100,9 @@ def test_a_verdict_must_hold_what_its_form_says(clone: Clone) -> None:
     ("change", "words"),
     [
         ({"temperature": 0.7}, "temperature"),
-        ({"plain": SYSTEM}, "not held against plain decoding of its stack"),
-        ({"plain": "smollm2-135m--q8-0--llamacpp--plain"}, "not held against plain decoding of its stack"),
-        ({"plain": f"{STACK}--ngram-map-k-n4-m4"}, "not held against plain decoding of its stack"),
+        ({"plain": SYSTEM}, "not plain decoding of its stack"),
+        ({"plain": "smollm2-135m--q8-0--llamacpp--plain"}, "not plain decoding of its stack"),
+        ({"plain": f"{STACK}--ngram-map-k-n4-m4"}, "not plain decoding of its stack"),
     ],
 )
 def test_a_verdict_of_something_else_is_refused(clone: Clone, change: dict[str, object], words: str) -> None:
