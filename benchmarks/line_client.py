@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 
-async def one(url: str, model: str, index: int) -> dict[str, float | None] | None:
+async def one(url: str, model: str, index: int) -> dict[str, float | int | None] | None:
     """One request on a connection of its own; None when it failed."""
     address = urlsplit(url)
     body = json.dumps(
@@ -30,13 +30,14 @@ async def one(url: str, model: str, index: int) -> dict[str, float | None] | Non
     began = time.perf_counter()
     writer.write(head.encode() + body)
     times: list[float] = []
-    tokens: float | None = None
+    tokens, number = None, None
     async for line in reader:
         if line.startswith(b"data: [DONE]"):
             break
         if not line.startswith(b"data: "):
             continue
         event = json.loads(line[6:])
+        number = event.get("id", number)
         if event.get("usage"):
             tokens = event["usage"]["completion_tokens"]
         if event.get("choices") and event["choices"][0]["delta"].get("content"):
@@ -51,6 +52,7 @@ async def one(url: str, model: str, index: int) -> dict[str, float | None] | Non
         "e2e_ms": 1000 * times[-1],
         "tokens": count,
         "rate": (count - 1) / rest if rest > 0 else None,
+        "number": int(number[1:]) if str(number)[1:].isdigit() else None,
     }
 
 

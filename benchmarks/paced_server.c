@@ -5,7 +5,8 @@
  *     cc -O2 -o paced_server paced_server.c && ./paced_server        prints the port it listens on; ends with stdin
  *
  * The model's name is the script, `-` between its fields: f200 first piece after 200 ms, n500 pieces, i2000 microseconds
- * between pieces, k4 words a piece. GET /log gives a JSON line for each answer and forgets it.
+ * between pieces, k4 words a piece. An answer's number is in the `id` of its events and in the log. GET /log gives a JSON
+ * line for each answer and forgets it.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -142,8 +143,8 @@ static void end(struct stream *s) {
     s->active = 0;
     log_text = more(log_text, &log_room, log_size + 300);
     log_size += (size_t)sprintf(log_text + log_size,
-                                "{\"got\":%lld,\"first\":%lld,\"last\":%lld,\"end\":%lld,\"pieces\":%d,\"late\":%lld}\n",
-                                (long long)s->got, (long long)s->first, (long long)s->last, (long long)now(), s->pieces,
+                                "{\"number\":%d,\"got\":%lld,\"first\":%lld,\"last\":%lld,\"end\":%lld,\"pieces\":%d,\"late\":%lld}\n",
+                                s->number, (long long)s->got, (long long)s->first, (long long)s->last, (long long)now(), s->pieces,
                                 (long long)s->late);
 }
 

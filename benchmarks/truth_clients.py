@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,8 @@ class Answer:
     tokens: float | None = None
     rate: float | None = None
     """Tokens a second after the first."""
+    number: int | None = None
+    """The answer's number at the server, for a client whose report says which answer was which."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +174,9 @@ class Ours(Contestant):
 
     def read(self, folder: Path) -> Report:
         from paribus.speed.rows import read_rows
+        from paribus.wire import read_outcomes
 
+        numbers = {each.index: number_of(each.body) for each in read_outcomes(folder / "out" / "requests.parquet")}
         summary = json.loads((folder / "out" / "summary.json").read_bytes())
         answers = [
             Answer(
@@ -179,12 +184,19 @@ class Ours(Contestant):
                 row.e2e_ns / 1e6,
                 row.tokens,
                 row.decode_tokens / row.decode_ns * 1e9 if row.decode_ns and row.decode_tokens is not None else None,
+                numbers[row.index],
             )
             for row in read_rows(folder / "out" / "requests-lite.parquet")
             if row.ok and row.ttft_ns is not None and row.e2e_ns is not None
         ]
         flags = frozenset(flag["id"] for flag in summary["flags"])
         return Report(answers, summary["requests"]["failed"], flags)
+
+
+def number_of(body: bytes) -> int | None:
+    """The number that the paced server gave to an answer: in the `id` of its events."""
+    found = re.search(rb'"id":"c(\d+)"', body)
+    return int(found[1]) if found else None
 
 
 def own_prompts(ask: Ask, folder: Path) -> Path:
