@@ -281,6 +281,35 @@ def test_a_cited_ratio_goes_on_resolving_when_a_side_is_measured_again(clone: Cl
     ]
 
 
+def test_a_duel_is_compared_under_its_own_rules_not_those_of_another_that_its_runs_are_in(clone: Clone) -> None:
+    """Denoising settings may differ in this pair, and in no comparison of a speculation with plain decoding."""
+    path = clone.root / "pairs.yaml"
+    mine = f"""
+  - pair: blocks-tokens
+    title: In blocks and token by token
+    kind: controlled
+    left: {STACK}
+    left_decoder: {FAST}
+    right: {STACK}
+    right_decoder: plain
+"""
+    path.write_text(path.read_text().rstrip() + mine)
+    plain, fast = clone.run(words=110), clone.run(FAST, words=110)
+    manifest = fast.folder / "start-1" / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["declared"]["lossy"] = {"block_length": 32}
+    manifest.write_text(json.dumps(content))
+    for run in (plain, fast):
+        seal(run, clone.catalog)
+    build(clone.root)
+    refused = dict(query(clone, "SELECT pair, refused FROM pairs"))
+    assert "denoising and other lossy settings" in refused["smollm2-plain-speculation"]
+    assert refused["blocks-tokens"] is None
+    figures = query(clone, RATIOS + f"= '{plain.run_id}'")
+    assert figures
+    assert len({row[0] for row in figures}) == len(figures), "one set of figures of two runs"
+
+
 def test_a_repeat_that_arrives_late_but_was_measured_between_takes_no_page_away(clone: Clone) -> None:
     fast = clone.run(FAST, words=20, day=1)
     plain = clone.run(words=20, day=3)

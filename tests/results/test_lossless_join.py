@@ -191,6 +191,19 @@ def test_a_broken_verdict_about_another_stack_ends_no_comparison(clone: Clone, m
     assert "times as fast" in compared(clone, monkeypatch, same, plain)
 
 
+def test_a_broken_verdict_is_left_out_of_a_build_and_named(clone: Clone) -> None:
+    sealed(clone, NGRAM)
+    sealed(clone, "plain")
+    path = write(clone.root)
+    path.write_text(path.read_text().replace('"differ":0', '"differ":3'))
+    built = build(clone.root)
+    ((name, reason),) = built.unreadable.items()
+    assert name == str(path.parent.relative_to(clone.root / "results"))
+    assert "its answers make another verdict" in reason
+    assert table(clone, "SELECT count(*) FROM runs") == [(2,)]
+    assert table(clone, "SELECT gate FROM lossless") == [("served",)]
+
+
 def test_a_canary_is_never_a_ranked_score(clone: Clone) -> None:
     run = quality_run(clone, 10, decoder=NGRAM, name="smoke-canary", scale="full")
     seal(run, clone.catalog)

@@ -26,6 +26,7 @@ from paribus.results.compare import compare, untold
 from paribus.results.data import RunData
 from paribus.results.database import arrow, write_database, write_exports
 from paribus.results.facts import about, catalog_rows, left_out, replacements, supersede, superseded
+from paribus.results.gate import gate_row, gates
 from paribus.results.gates import parse_subjects
 from paribus.results.lossless import NOT_LOSSLESS, lossless_rows, marked
 from paribus.results.paired import margin_of
@@ -76,12 +77,15 @@ def _built(root: Path, unreadable: Mapping[str, str]) -> tuple[Built, Any]:
 
 
 def _unreadable(root: Path) -> dict[str, str]:
-    """Runs and races whose files break what reads them, by path, with the reason."""
+    """Runs, races and lossless gates whose files break what reads them, by path, with the reason."""
     found: dict[str, str] = {}
     for place in all_runs(root):
         if (place.folder / "manifest.json").is_file():
             with _blaming(found, str(place.path)):
                 _try(RunData.read(place))
+    for gate in gates(root):
+        with _blaming(found, str(gate.path)):
+            gate_row(gate)
     for results in RESULTS_ROOTS:
         for path in find_verdicts(root / results):
             with _blaming(found, _named(root / results, path)):
@@ -115,7 +119,13 @@ def collect(root: Path, unreadable: Mapping[str, str] | None = None) -> Built:
     ids = {str(data.summary.run): data.summary.run_id for data in sealed}
     ids |= {name: run_id(name) for name in built.unreadable}
     replaced = replacements(ids, built.rows["superseded"])
-    built.rows["lossless"] = lossless_rows(root, _standing(sealed, replaced), catalog, partial(_gates, root, code))
+    built.rows["lossless"] = lossless_rows(
+        root,
+        _standing(sealed, replaced),
+        catalog,
+        partial(_gates, root, code),
+        lambda path: str(path) not in built.unreadable,
+    )
     sealed = marked(sealed, built.rows["lossless"])
     for data in sealed:
         _add(built, _cached(root, _key(data, code), partial(rows_of, data), built))
@@ -276,14 +286,25 @@ def _race(one: Decided) -> list[TableRow]:
 def _comparisons(
     built: Built, matches: Sequence[Match], found: Sequence[Duel], compared: Callable[[Match], Rows]
 ) -> None:
-    done: dict[tuple[str, str], Rows] = {}
+    done: dict[Asked, Rows] = {}
+    figures: dict[tuple[str, str], list[TableRow]] = {}
     for match in matches:
-        ids = match.left.summary.run_id, match.right.summary.run_id
-        if ids not in done:
-            done[ids] = compared(match)
-    for rows in done.values():
-        built.rows["figures"].extend(rows["figures"])
-    built.rows["pairs"] = [_duel_row(duel, done) for duel in found]
+        asked = _asked(match)
+        if asked not in done:
+            done[asked] = compared(match)
+            # What may differ is in no figure's id: two runs have one set of figures, of whatever lets them meet.
+            figures[asked[:2]] = figures.get(asked[:2]) or done[asked]["figures"]
+    for rows in figures.values():
+        built.rows["figures"].extend(rows)
+    built.rows["pairs"] = [_duel_row(duel, done[_asked(duel.match)]) for duel in found]
+
+
+Asked = tuple[str, str, str]
+"""Ids of the two sides, and what may differ between them."""
+
+
+def _asked(match: Match) -> Asked:
+    return match.left.summary.run_id, match.right.summary.run_id, match.subjects
 
 
 def _compared(root: Path, built: Built, catalog: Catalog, code: str, match: Match) -> Rows:
@@ -308,7 +329,7 @@ def _ratios(match: Match, margin: float | None) -> Rows:
     return {"figures": figures, "about": [{"refused": None, "notes": notes}]}
 
 
-def _duel_row(duel: Duel, done: Mapping[tuple[str, str], Rows]) -> TableRow:
+def _duel_row(duel: Duel, compared: Rows) -> TableRow:
     demo, hardware, machine, measure = duel.place
     left, right = duel.match.left.summary.run_id, duel.match.right.summary.run_id
     return {
@@ -321,7 +342,7 @@ def _duel_row(duel: Duel, done: Mapping[tuple[str, str], Rows]) -> TableRow:
         "measure": measure,
         "left_run_id": left,
         "right_run_id": right,
-        **done[left, right]["about"][0],
+        **compared["about"][0],
     }
 
 
