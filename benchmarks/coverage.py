@@ -13,6 +13,7 @@ import sys
 
 import numpy as np
 
+from paribus.speed.answer_speedup import answer_speedup
 from paribus.speed.rows import Row
 from paribus.speed.shares import share_of
 from paribus.speed.speedup import speedup
@@ -68,6 +69,23 @@ def speedup_coverage(draws: int, between_starts: float, seed: int = 1, prompts: 
         assert found.low is not None
         assert found.high is not None
         held += found.low <= 2 <= found.high
+    return held / draws
+
+
+def answers_coverage(
+    draws: int, between_starts: float, seed: int = 1, *, several: bool = False, prompts: int = 8, starts: int = 5
+) -> float:
+    """Share of the draws whose interval of the ratio of mean answer times holds the true one."""
+    chance = np.random.default_rng(seed)
+    truth = KINDS / float(np.sum(1 / (2 * np.exp(np.linspace(-0.5, 0.5, KINDS)))))
+    held = 0
+    for _ in range(draws):
+        base, fast = simulate(chance, between_starts, starts=starts, prompts=prompts)
+        found = answer_speedup(base, fast, several=several)
+        assert found is not None
+        assert found.low is not None
+        assert found.high is not None
+        held += found.low <= truth <= found.high
     return held / draws
 
 

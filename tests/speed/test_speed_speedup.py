@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from speed_making import make_row, steady_row
 
+from paribus.speed.answer_speedup import answer_speedup, answer_split
 from paribus.speed.metrics.time_to_k import time_to_k
-from paribus.speed.speedup import answer_split, largest_k, level, reached_by_all, speedup
+from paribus.speed.speedup import largest_k, level, reached_by_all, speedup
 from paribus.speed.statistics import Cell, ratio_of_sums
 
 KINDS = {"chat": 10.0, "code": 20.0}
@@ -168,3 +169,29 @@ def test_the_parts_of_the_answer_speed_up_multiply_to_the_whole(wait1, wait2, st
 def test_an_answer_in_one_piece_has_no_rate_to_split_off():
     at_once = make_row(ttft_ns=10**9, e2e_ns=10**9)
     assert answer_split([at_once], [make_row()]) is None
+
+
+def test_the_interval_of_whole_answers_is_paired_by_prompt():
+    """Prompts that differ a hundredfold say nothing of the ratio when each takes half as long on the other side."""
+    base = [steady_row(f"p{i}", "chat", length=10 * 2**i, ms_a_token=10) for i in range(8)]
+    fast = [dataclasses.replace(row, e2e_ns=row.e2e_ns // 2) for row in base]
+    found = answer_speedup([base], [fast], several=False)
+    assert found.basis == "prompts"
+    assert (found.value, found.low, found.high) == tuple(pytest.approx(2, rel=1e-6) for _ in range(3))
+
+
+def test_whole_answers_at_several_requests_vary_over_starts_alone():
+    base = [[steady_row(f"p{i}", "chat", length=100, ms_a_token=ms * (i + 1)) for i in range(4)] for ms in (10, 11, 12)]
+    fast = [[dataclasses.replace(row, e2e_ns=row.e2e_ns // 2) for row in rows] for rows in base]
+    found = answer_speedup(base, fast, several=True)
+    assert found.basis == "starts"
+    assert found.value == pytest.approx(2)
+    assert found.low * found.high == pytest.approx(4, rel=0.01)
+    assert found.high / found.low > 1.2
+    assert answer_speedup(base[:1], fast, several=True).basis == "prompts"
+
+
+def test_too_little_has_no_interval_of_whole_answers_and_nothing_no_value():
+    one = [steady_row("p", "chat", length=100, ms_a_token=10)]
+    assert answer_speedup([one], [one], several=False).basis == "none"
+    assert answer_speedup([one], [[dataclasses.replace(one[0], capped=True)]], several=False) is None

@@ -5,7 +5,6 @@ Every ratio is "first over second": 1.2 means that the first is 1.2 times as fas
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +13,16 @@ from paribus.conditions import CheckFailed
 from paribus.quality.statistics import equivalent
 from paribus.results.batches import answers_a_worker
 from paribus.results.data import RunData, headline_ks, names_of
-from paribus.results.figures import Number, mean_of
+from paribus.results.figures import Number
 from paribus.results.gates import Difference, differences
 from paribus.results.paired import paired
 from paribus.results.rounding import fixed
 from paribus.results.strip import Part, split_strip, strip_of
 from paribus.results.words import BASIS, difference_sentence, ratio_sentence
+from paribus.speed.answer_speedup import answer_speedup, answer_split
 from paribus.speed.metrics.answer_time import CAPPED
 from paribus.speed.rows import KS, Row
-from paribus.speed.speedup import Speedup, answer_split, largest_k, speedup
+from paribus.speed.speedup import Speedup, largest_k, speedup
 from paribus.speed.statistics import Estimate, ratio_of_batches, ratio_of_starts
 
 FEW = 100
@@ -175,29 +175,13 @@ def _answers(fast: list[list[Row]], base: list[list[Row]], several: bool) -> lis
     sides = [[row for rows in side for row in rows if row.ok] for side in (fast, base)]
     if any(not rows or sum(row.capped for row in rows) > CAPPED * len(rows) for rows in sides):
         return []
-    split = answer_split(sides[1], sides[0])
-    times = [mean_of(side, _whole_ms, over_starts=several) for side in (base, fast)]
-    if split is None or times[0] is None or times[1] is None:
+    split, total = answer_split(sides[1], sides[0]), answer_speedup(base, fast, several=several)
+    if split is None or total is None:
         return []
-    total = _quotient(split.total, times[0], times[1])
     detail = {"first_wait": split.first_wait, "length": split.length, "rate": split.rate}
     title = "Speed-up of whole answers"
     low, high = total.low, total.high
     return [Number("speedup_answer_time", title, "x", "higher", total.value, low, high, total.basis, detail=detail)]
-
-
-def _whole_ms(row: Row) -> float | None:
-    return row.e2e_ns / 1e6 if row.ok and not row.capped and row.e2e_ns else None
-
-
-def _quotient(value: float, over: Estimate, under: Estimate) -> Estimate:
-    """The interval of a quotient of two independent estimates: their half widths on the logarithms add as squares."""
-    spans = [(one.low, one.high) for one in (over, under)]
-    if any(low is None or high is None or low <= 0 for low, high in spans):
-        return Estimate(value, None, None, "none")
-    half = math.hypot(*(math.log((high or 1) / (low or 1)) / 2 for low, high in spans))
-    basis = over.basis if over.basis == under.basis else "prompts"
-    return Estimate(value, value * math.exp(-half), value * math.exp(half), basis)
 
 
 def _on_common_prompts(left: RunData, right: RunData, notes: list[str]) -> tuple[list[list[Row]], list[list[Row]]]:
