@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from quality_journals import ROOT
 from paribus.catalog import Catalog, Job, PromptLine, resolve
 from paribus.catalog.surroundings import Surroundings
 from paribus.cli import lossless
-from paribus.conditions import CheckFailed
+from paribus.conditions import CheckFailed, EnvironmentFault
 from paribus.engines.adapters.sglang import SGLangScoring
 from paribus.engines.registry import engine
 from paribus.engines.scoring import Scoring, gap, token_ids
@@ -231,3 +231,11 @@ def test_the_gate_asks_decoders_first_and_plain_decoding_then_scores_them(
     assert [row.subject_scored.violations for row in wrong.prompts if row.subject_scored] == [3] * 14
     found = {row["system"]: row["standing"] for row in gate_rows(tmp_path)}
     assert found == {subjects[0]: "passed", subjects[1]: "failed"}
+
+    # Nothing is asked, and no verdict written, on a machine that isn't the profile's card.
+    opened.clear()
+    monkeypatch.setattr(lossless, "card_names", lambda *_: ["card"])
+    elsewhere = replace(gate, plan=plan.model_copy(update={"hardware": "h100"}))
+    with pytest.raises(EnvironmentFault, match="h100"):
+        next(elsewhere.run(names["plain"], subjects))
+    assert opened == []

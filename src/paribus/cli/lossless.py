@@ -20,6 +20,7 @@ from paribus.engines import Session, open_session
 from paribus.engines.job import LOCK_WAIT_S, card_names
 from paribus.engines.scoring import Scoring
 from paribus.machine import card_lock, write_atomic
+from paribus.machine.proof import require_card
 from paribus.quality.lossless import MARGIN, Compared, LosslessVerdict, judge
 from paribus.quality.lossless_run import Given, answers, compared, score, with_scores
 from paribus.results.run import find_root
@@ -117,6 +118,8 @@ class Gate:
         with ExitStack() as stack:
             for card in card_names(self.plan, self.catalog):
                 stack.enter_context(card_lock(card, timeout_s=LOCK_WAIT_S, purpose="the lossless gate"))
+            # A verdict is about all runs on this card: it is made on no other.
+            require_card(self.plan.hardware, self.catalog.hardware(self.plan.hardware).card)
             given = {}
             for subject in subjects:
                 with self._open(subject) as session:
