@@ -12,6 +12,7 @@ import yaml
 from paribus.catalog import Catalog, Surroundings, resolve
 from paribus.catalog.fit import fit
 from paribus.catalog.hardware import FoundCard
+from paribus.catalog.offline import HUB_OFFLINE, OFFLINE
 from paribus.catalog.simulator import URL_VARIABLE
 from paribus.cli import _needs
 from paribus.cli._items import LocalItems
@@ -149,7 +150,7 @@ def from_hub(small, plan_of, monkeypatch):
         get_token=lambda: "hf_secret_value", constants=SimpleNamespace(ENDPOINT="http://127.0.0.1:9")
     )
     monkeypatch.setitem(sys.modules, "huggingface_hub", client)
-    for name in _needs.OFFLINE:
+    for name in (OFFLINE, HUB_OFFLINE):
         monkeypatch.delenv(name, raising=False)
     return client
 

@@ -158,7 +158,8 @@ def _fetched(catalog: Catalog, task: QualityTask) -> bool:
 def _without_items(task: QualityTask, around: Surroundings) -> str:
     """Why a task has no items here."""
     if task.data.hub and not around.hub:
-        return "its items are not below PARIBUS_DATA, not fetched yet, and the hub is off (HF_HUB_OFFLINE)"
+        off = "the hub is off (PARIBUS_OFFLINE or HF_HUB_OFFLINE)"
+        return f"its items are not below PARIBUS_DATA, not fetched yet, and {off}"
     return "its items are neither below PARIBUS_DATA nor on the hub"
 
 

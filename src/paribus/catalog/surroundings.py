@@ -15,6 +15,7 @@ import psutil
 from paribus.catalog.envs import environment_marker, items_marker, lock_hash, program_hash
 from paribus.catalog.hardware import FoundCard
 from paribus.catalog.load import Catalog
+from paribus.catalog.offline import hub_forbidden_by
 from paribus.catalog.simulator import simulator_url
 from paribus.catalog.tasks import QualityTask
 from paribus.conditions import UsageError
@@ -71,7 +72,7 @@ class Surroundings:
             machine=machine,
             builds={engine: build for engine, build in builds.items() if build},
             data=Path(data) if data else None,
-            hub=os.environ.get("HF_HUB_OFFLINE", "0") not in {"1", "true", "TRUE", "yes"},
+            hub=hub_forbidden_by() is None,
             sandbox=sandbox_works(),
             memory_gb=psutil.virtual_memory().total / 1e9,
             part_of=part_of,

@@ -11,16 +11,15 @@ from typing import Any, Literal
 
 from paribus.catalog import Card, Catalog, Plan, System
 from paribus.catalog.envs import drafter_marker, weights_marker
+from paribus.catalog.offline import hub_forbidden_by
 from paribus.catalog.simulator import SCRIPTED, URL_VARIABLE, simulator_url
 from paribus.catalog.surroundings import sandbox_works
 from paribus.catalog.weights import Weights
 from paribus.cli._items import check_items
 from paribus.conditions import UsageError
-from paribus.engines.install import OFFLINE
 from paribus.machine.proof import APPLE_SHARE, Finding, card_memory_gb
 
 PCI = Path("/sys/bus/pci/devices")
-FORBIDS = ("HF_HUB_OFFLINE", OFFLINE)
 PATIENCE_S = 5
 
 
@@ -145,7 +144,7 @@ def hub(catalog: Catalog, plan: Plan) -> list[Finding]:
         ]
     token = "a token is there" if client.get_token() else "no token is set (HF_TOKEN): gated weights are refused"
     found = [Finding("hub token", "good" if client.get_token() else "note", token)]
-    offline = next((name for name in FORBIDS if os.environ.get(name, "") not in ("", "0")), None)
+    offline = hub_forbidden_by()
     what = f"{len(wanted)} to fetch ({', '.join(wanted[:2])}{', ...' if len(wanted) > 2 else ''})"
     if offline is not None:
         return [Finding("hub", "lacks", f"{what}, and {offline} forbids it"), *found]

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from paribus.catalog import Weights
+from paribus.catalog.offline import OFFLINE, offline
 from paribus.conditions import EnvironmentFault
-from paribus.engines.install import OFFLINE, Tell, offline
+from paribus.engines.install import Tell
 
 TOKEN = "HF_TOKEN"  # noqa: S105 (a variable's name)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from paribus.catalog import Catalog, Image, System
 from paribus.catalog.envs import image_marker
+from paribus.catalog.offline import offline
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.containers import Runner, find_runner, image_name
-from paribus.engines.install import Tell, offline, run_installer
+from paribus.engines.install import Tell, run_installer
 from paribus.machine import disk_faults, write_json
 from paribus.machine.locks import file_lock
 

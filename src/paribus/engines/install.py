@@ -12,17 +12,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from paribus.catalog.offline import OFFLINE, offline
 from paribus.conditions import EnvironmentFault
 from paribus.machine import ProcessTree, disk_faults, scrub
 
-OFFLINE = "PARIBUS_OFFLINE"
 Tell = Callable[[str], None]
 """Told what happens, in words, now and then."""
-
-
-def offline() -> bool:
-    """Whether the user forbids the network (`PARIBUS_OFFLINE` set to anything but 0)."""
-    return os.environ.get(OFFLINE, "0").strip() not in {"", "0"}
 
 
 def uv_program() -> str | None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from paribus.catalog import HubSource
+from paribus.catalog.offline import OFFLINE, offline
 from paribus.conditions import EnvironmentFault, UsageError, sha256_file
-from paribus.engines.install import OFFLINE, offline
 from paribus.quality.rows import parquet_rows, read_rows
 
 Item = dict[str, Any]

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from paribus.catalog import PromptSource, SetPrompt, prompts_hash
+from paribus.catalog.offline import offline
 from paribus.conditions import EnvironmentFault, UsageError, hash12, inside
-from paribus.engines.install import offline
 from paribus.machine import write_atomic
 from paribus.wire.tokens import plain_words
 
