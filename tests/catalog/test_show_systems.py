@@ -112,3 +112,12 @@ def test_json_has_one_row_a_system_and_card_and_a_reason_for_every_no() -> None:
     assert {(row["system"], row["card"]) for row in rows} == {(s, c) for s in CATALOG.systems for c in cards}
     assert all((row["reason"] is None) == (row["verdict"] == "runs") for row in rows)
     assert {row["track"] for row in rows if row["system"].startswith("ncm--")} == {"research"}
+
+
+def test_a_card_that_is_as_found_has_the_memory_of_the_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    args = ["systems", "smollm2-135m", "--card", "cpu", "--json"]
+    seen = {row["verdict"] for row in json.loads(CliRunner().invoke(command, args).stdout)}
+    assert seen != {"doesn't fit"}
+    monkeypatch.setattr("paribus.cli.show.memory_gb", lambda: 0.1)
+    small = json.loads(CliRunner().invoke(command, args).stdout)
+    assert {row["verdict"] for row in small} == {"doesn't fit"}

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from paribus.conditions import CONDITIONS
-from paribus.machine import observe_machine
+from paribus.machine import facts, memory_gb, observe_machine
 from paribus.machine.cpu import cpu_model
 from paribus.machine.nvml import Nvml, visible_devices
 
@@ -155,3 +155,39 @@ def test_a_cpu_names_itself_in_several_spellings():
     assert cpu_model("processor\t: 0\nmodel name\t: AMD  EPYC 9654\n") == "AMD EPYC 9654"
     assert cpu_model("processor : 0\nBogoMIPS : 108\nModel\t\t: Raspberry Pi 5\n") == "Raspberry Pi 5"
     assert cpu_model("nothing here") is None
+
+
+GROUPS_1 = "7:pids:/\n4:memory:/docker/abc\n0::/\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "own", "gb"),
+    [
+        # A container of version 2 sees its own group as the root.
+        ({"memory.max": "3000000000"}, "0::/\n", 3.0),
+        ({"memory.max": "max"}, "0::/\n", 1000.0),
+        # A service's or a job's group lies further down, and one above it may be the tighter.
+        ({"system.slice/job/memory.max": "3000000000"}, "0::/system.slice/job\n", 3.0),
+        ({"slurm/memory.max": "2000000000", "slurm/step/memory.max": "max"}, "0::/slurm/step\n", 2.0),
+        # Version 1: at the path that the machine knows, or mounted as the root; "none" is a huge number.
+        ({"memory/docker/abc/memory.limit_in_bytes": "4000000000"}, GROUPS_1, 4.0),
+        ({"memory/memory.limit_in_bytes": "4000000000"}, GROUPS_1, 4.0),
+        ({"memory/memory.limit_in_bytes": "9223372036854771712"}, GROUPS_1, 1000.0),
+        # Both at once, version 2 beside the others.
+        ({"unified/job/memory.max": "3000000000"}, "4:memory:/\n0::/job\n", 3.0),
+        # Another group's limit is not ours.
+        ({"other/memory.max": "1"}, "0::/job\n", 1000.0),
+        ({}, None, 1000.0),
+    ],
+)
+def test_the_memory_of_a_container_is_its_limit(tmp_path, monkeypatch, files, own, gb):
+    for name, text in files.items():
+        path = tmp_path / "groups" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    if own is not None:
+        (tmp_path / "own").write_text(own)
+    monkeypatch.setattr(facts, "_CONTROL_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(facts, "_OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(facts.os, "sysconf", {"SC_PAGE_SIZE": 4000, "SC_PHYS_PAGES": 250_000_000}.__getitem__)
+    assert memory_gb() == gb

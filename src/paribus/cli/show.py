@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from paribus.catalog.configuration import COMMITTED, NOT_COMMITTED
 from paribus.catalog.fit import VERDICTS
 from paribus.catalog.races import read_verdict
 from paribus.cli._systems_view import matrix, reasons, rows_of
+from paribus.machine import memory_gb
 from paribus.results.run import find_root
 
 
@@ -66,7 +68,7 @@ def systems(
 ) -> None:
     """What runs where: systems whose name (or model) matches GLOBS, on every card, and why not."""
     catalog = _catalog(private.resolve() if private else None)
-    around = Surroundings.observe(catalog, "unlabelled")
+    around = replace(Surroundings.observe(catalog, "unlabelled"), memory_gb=memory_gb())  # of a container: its limit
     rows = [row for row in rows_of(catalog, around, globs, cards or "*") if verdict in (None, row.fit.verdict)]
     if as_json:
         click.echo(json.dumps([row.json() for row in rows], indent=1))

@@ -12,6 +12,8 @@ from paribus.machine.apple import observe_chip
 from paribus.machine.cpu import read_cpu_model, usable_cores
 from paribus.machine.nvml import open_nvml
 
+_CONTROL_GROUPS, _OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
 
 def observe_machine() -> dict[str, Any]:
     """Observed conditions of this machine (keys of `paribus.conditions.CONDITIONS`, and a few facts beside them).
@@ -44,9 +46,31 @@ def observe_machine() -> dict[str, Any]:
 def memory_gb() -> float:
     """Memory of the machine in GB (10^9 bytes), lowered by a container's limit; one decimal."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with contextlib.suppress(OSError, ValueError):
-        total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return round(total / 1e9, 1)
+    return round(min(total, *_memory_limits(_CONTROL_GROUPS, _OWN_GROUPS)) / 1e9, 1)
+
+
+def _memory_limits(root: Path, own: Path) -> list[int]:
+    """The limits of this process's control groups in bytes, v1 and v2, from its own up to the root; infinite: none.
+
+    A container sees its own group as the root, or at the path that its machine knows: each folder may be missing.
+    Names of the files: the kernel's `cgroup-v1/memory.rst` and `cgroup-v2.rst`.
+    """
+    found = [1 << 63]
+    lines = own.read_text().splitlines() if own.is_file() else []
+    groups = [line.split(":", 2)[1:] for line in lines if line.count(":") >= 2]
+    paths = {controllers: path.lstrip("/") for controllers, path in groups}
+    version_1 = next((path for names, path in paths.items() if "memory" in names.split(",")), "")
+    for top, path, name in (
+        (root, paths.get("", ""), "memory.max"),
+        (root / "unified", paths.get("", ""), "memory.max"),
+        (root / "memory", version_1, "memory.limit_in_bytes"),
+    ):
+        inside = Path(path)
+        for folder in (top / inside, *(top / parent for parent in inside.parents)):
+            # "max" is no number, and none is a limit.
+            with contextlib.suppress(OSError, ValueError):
+                found.append(int((folder / name).read_text()))
+    return found
 
 
 def _governor() -> str | None:
