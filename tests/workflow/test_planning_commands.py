@@ -11,10 +11,11 @@ import pytest
 
 from paribus.catalog import Card, Catalog
 from paribus.catalog.configuration import open_catalog, read_overrides
+from paribus.catalog.reading import read_yaml
 from paribus.catalog.workflow import Workflow
 from paribus.cli._account import account, failed_log, spent
 from paribus.cli._launches import check_launches
-from paribus.cli._options import read_settings
+from paribus.cli._options import read_settings, resolve_here
 from paribus.cli._planning import announcement, as_it_stands, duration, read_plan, write_plan
 from paribus.cli.doctor import examine
 from paribus.cli.status import failure, overview
@@ -47,6 +48,20 @@ def test_the_announcement_says_cost_waiting_and_what_is_left_out(plan_of):
     assert "1.00 GB to fetch" in text
     assert "waits for a race: one-long of the winner of race-one-long" in text
     assert "left out: giant--q8--llamacpp--plain: it needs 500 GB" in text
+
+
+def test_a_plan_reads_the_catalog_once(small, monkeypatch):
+    read = []
+
+    def counted(path, kind):
+        read.append(path.relative_to(small).as_posix())
+        return read_yaml(path, kind)
+
+    monkeypatch.setattr("paribus.catalog.load.read_yaml", counted)
+    assert resolve_here(small, "small", {}, check=True).jobs
+    shared = [name for name in read if not name.startswith("hardware/")]
+    assert "systems/alpha.yaml" in shared
+    assert sorted(shared) == sorted(set(shared))
 
 
 def test_a_plan_comes_back_from_disk(plan_of, tmp_path):

@@ -32,11 +32,18 @@ RACE_STARTS = 3
 
 
 def resolve(
-    root: Path, hardware: str, overrides: Mapping[str, Any] | None = None, around: Surroundings | None = None
+    root: Path,
+    hardware: str,
+    overrides: Mapping[str, Any] | None = None,
+    around: Surroundings | None = None,
+    catalog: Catalog | None = None,
 ) -> Plan:
-    """The plan of one hardware profile. `overrides`: keys of `--config`. Raises `UsageError` in one sentence."""
+    """The plan of one hardware profile. `overrides`: keys of `--config`. Raises `UsageError` in one sentence.
+
+    `catalog`: what `open_catalog` gives for them, where it was read already.
+    """
     given = read_overrides(overrides or {})
-    catalog = open_catalog(root, given)
+    catalog = catalog or open_catalog(root, given)
     profile = catalog.hardware(hardware)
     if around is not None:
         profile = profile.with_found(around.card)

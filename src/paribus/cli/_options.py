@@ -79,7 +79,7 @@ def resolve_here(root: Path, profile: str, settings: dict[str, Any], *, check: b
     """The plan of a profile on this machine. `check`: also look at what would be found wrong only while it runs."""
     catalog = open_catalog(root, read_overrides(settings))
     items = LocalItems(catalog)
-    plan = resolve(root, profile, settings, look_around(root, catalog, profile, items))
+    plan = resolve(root, profile, settings, look_around(root, catalog, profile, items), catalog)
     if check:
         check_plan(catalog, plan, items)
     return plan

@@ -79,7 +79,7 @@ def open_workflow(workflow: Any, config: dict[str, Any], checkpoints: Any) -> Wo
 
     @_plainly
     def again() -> Plan:
-        return resolve(root, hardware, config, around)
+        return resolve(root, hardware, config, around, catalog)
 
     plan = again()
     check_plan(catalog, plan, local)
