@@ -8,8 +8,9 @@ import yaml
 from synthetic_runs import Clone, make_catalog
 from test_checking import failures
 from test_quality_runs import quality_run
+from test_tampered_journals import hide
 
-from paribus.catalog import QualityTask
+from paribus.catalog import Catalog, QualityTask
 from paribus.conditions import RunPath
 from paribus.quality.data import items_hash
 from paribus.results.check import check
@@ -92,6 +93,58 @@ def test_a_part_can_not_be_passed_off_as_the_whole_or_as_another_part(runs: dict
             assert _names(declared, other) == []
         else:
             assert "and the path says" in _names(declared, other)[0]
+
+
+def test_items_of_ones_own_are_not_passed_off_as_the_whole(
+    clone: Clone, runs: dict[int, RunFolder], data: Path
+) -> None:
+    """The hash is another one, everywhere it stands; the ids are the task's."""
+    folder = runs[8].folder / "start-1"
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    right = items_hash(clone.catalog.task("exam"), ROWS).encode()
+    try:
+        for name in ("manifest.json", "journal.jsonl", "score.json"):
+            (folder / name).write_bytes(before[folder / name].replace(right, b"0" * 64))
+        hide(folder, "journal.jsonl")
+        put(data, 8)
+        assert "the journal's items are not the task's: exam: these are not the items" in failures(clone, runs[8])
+        put(data, 4)  # a part of them tells nothing
+        assert "the journal's items are not" not in failures(clone, runs[8])
+    finally:
+        for path, content in before.items():
+            path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"items": ["q0", "q1", "q2"]}, "all of the task was asked: 3 items, and it has 8"),
+        ({"items": [*"abcdefgh"]}, "all of the task was asked, and its items are others: 'a'"),
+        ({"items_hash": "0" * 64}, "the journal says 0000"),
+    ],
+)
+def test_what_is_no_whole_is_found_without_any_items(
+    clone: Clone, runs: dict[int, RunFolder], data: Path, change: dict[str, object], words: str
+) -> None:
+    path = clone.root / "tasks/quality/exam.yaml"
+    task = yaml.safe_load(path.read_text())
+    (path.parent / "exam.known.txt").write_text("".join(f"q{n} {'0' * 12}\n" for n in range(8)))
+    journal = runs[8].folder / "start-1" / "journal.jsonl"
+    before, honest = path.read_bytes(), journal.read_bytes()
+    head, _, rest = honest.partition(b"\n")
+    header = json.loads(head)
+    settings = {**task["settings"], "known_file": "exam.known.txt", "known_whole": True}
+    known = {**task, "settings": settings, "data": {**task["data"], "items_hash": header["items_hash"]}}
+    (data / "exam.jsonl").unlink(missing_ok=True)
+    try:
+        path.write_text(yaml.safe_dump(known))
+        fresh = Clone(clone.root, Catalog(clone.root))
+        assert "all of the task" not in failures(fresh, runs[8])
+        journal.write_bytes(json.dumps({**header, **change}).encode() + b"\n" + rest)
+        assert words in failures(fresh, runs[8])
+    finally:
+        path.write_bytes(before)
+        journal.write_bytes(honest)
 
 
 def test_where_the_items_are_not_the_scores_are_not_checked(

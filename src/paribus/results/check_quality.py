@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from paribus.catalog import Catalog
+from paribus.catalog import Catalog, QualityTask
 from paribus.conditions import CheckFailed, Manifest, ParibusError
 from paribus.engines.envs import environment_marker
 from paribus.quality.believed import Witness, wrong_seeds
+from paribus.quality.data import load_items
 from paribus.quality.journal import Header, read_journal
+from paribus.quality.known import read_known
 from paribus.quality.score import GRADED_ELSEWHERE, grading_flags
 from paribus.quality.summary import QualitySummary
 from paribus.quality.tau2 import items_asked
@@ -41,7 +43,8 @@ def check_quality(start: Start, where: str, catalog: Catalog, report: Report, *,
         header, entries = read_journal(plain_file(start.folder, "journal.jsonl", JOURNAL_BYTES))
         for fault in (*_strange(header, start.manifest, catalog), *wrong_seeds(header, entries)):
             report.say("conditions", where, "fails", fault)
-        lacking = _lacks_harness(stored.task, catalog) or _lacks_items(header, catalog)
+        report.expect("conditions", where, not (said := _not_the_tasks(header, catalog)), said)
+        lacking = _lacks_harness(stored.task, catalog) or _lacks_items(header, start.manifest, catalog)
         if lacking is not None:
             report.say("scores", where, "not checked", lacking)
             return
@@ -92,16 +95,51 @@ def _anywhere(score: QualitySummary) -> dict[str, Any]:
     return said | {"flags": [each for each in said["flags"] if each["id"] not in GRADED_ELSEWHERE]}
 
 
-def _lacks_items(header: Header, catalog: Catalog) -> str | None:
-    """Why the items that were asked aren't here; None where they are, or should be as they are shipped."""
+def _lacks_items(header: Header, manifest: Manifest, catalog: Catalog) -> str | None:
+    """Why the items that were asked aren't here; None where they are, or should be as they are shipped.
+
+    Raises `CheckFailed` where all of the task is here, and a journal that says it asked all of it has other items.
+    """
     task = catalog.tasks.get(header.task)
     if task is None or task.data.file is not None:
         return None
     try:
         items_asked(task, catalog.root, header)
     except ParibusError as error:
+        if header.partial is None and _from_here(task, manifest, catalog):
+            raise CheckFailed(f"the journal's items are not the task's: {error}") from error
         return f"the items that were asked are not here: {error}"
     return None
+
+
+def _not_the_tasks(header: Header, catalog: Catalog) -> str:
+    """Why the items of a journal that says that it asked all of a task can't be the task's; empty where they can.
+
+    It needs no items: a journal of questions of one's own must not pass where nobody has the real ones.
+    """
+    task = catalog.tasks.get(header.task)
+    if task is None or header.partial is not None:
+        return ""
+    known, said = read_known(task, catalog.root), "the journal says that all of the task was asked"
+    if len(header.items) != task.data.count:
+        return (
+            f"the journal says that all of the task was asked: {len(header.items)} items, and it has {task.data.count}"
+        )
+    if known.whole and (strange := set(header.items) ^ known.hashes.keys()):
+        return f"the journal says that all of the task was asked, and its items are others: {min(strange)!r}"
+    if task.data.items_hash not in (None, header.items_hash):
+        return f"the task's items have the hash {task.data.items_hash}, and the journal says {header.items_hash}"
+    return ""
+
+
+def _from_here(task: QualityTask, manifest: Manifest, catalog: Catalog) -> bool:
+    """Whether all of a task lies here, from the source that a start names: a source has one hash of it, while another
+    may word some questions otherwise."""
+    try:
+        here = load_items(task, catalog.root)
+    except ParibusError:
+        return False
+    return not here.part and manifest.observed.get("items_source") in (None, here.origin)
 
 
 def _needs_sandbox(task: str, catalog: Catalog) -> bool:
