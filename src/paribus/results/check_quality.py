@@ -122,11 +122,9 @@ def _not_the_tasks(header: Header, catalog: Catalog) -> str:
         return ""
     known, said = read_known(task, catalog.root), "the journal says that all of the task was asked"
     if len(header.items) != task.data.count:
-        return (
-            f"the journal says that all of the task was asked: {len(header.items)} items, and it has {task.data.count}"
-        )
+        return f"{said}: {len(header.items)} items, and it has {task.data.count}"
     if known.whole and (strange := set(header.items) ^ known.hashes.keys()):
-        return f"the journal says that all of the task was asked, and its items are others: {min(strange)!r}"
+        return f"{said}, and its items are others: {min(strange)!r}"
     if task.data.items_hash not in (None, header.items_hash):
         return f"the task's items have the hash {task.data.items_hash}, and the journal says {header.items_hash}"
     return ""
