@@ -6,6 +6,7 @@ beside it and weights of its own: what is measured here, of random weights too, 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -39,6 +40,22 @@ PROMPTS = [f"Repeat this code exactly, {n} times:\n{CODE * 2}" for n in ("two", 
     f"List the first {n} even numbers, one a line." for n in (10, 12, 14, 16)
 ]
 """On text that repeats itself, whatever drafts at all drafts."""
+
+
+def made(python: Path, name: str, script: Path, *words: str) -> Path:
+    """A model's folder, made once by a script in an environment that has torch: `script WORDS FOLDER`.
+
+    Changed scripts make another folder: weights that an older one made are never taken. Half a model is none.
+    """
+    scripts = [script, *sorted(Path(__file__).parent.glob("tiny_*.py"))]
+    digest = hashlib.sha256(b"".join(each.read_bytes() for each in scripts)).hexdigest()[:12]
+    folder = SHARED / digest / name
+    if not folder.exists():
+        half = folder.with_name(f"{name}.half")
+        ran = subprocess.run([python, script, *words, half], capture_output=True, text=True, check=False, timeout=900)
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        half.rename(folder)
+    return folder
 
 
 @dataclass

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from real_runs import ROOT, SHARED, Repository, speed, within
+from real_runs import ROOT, Repository, made, speed, within
 
 from paribus.catalog import PromptLine
 from paribus.engines import Session, build_environment, environment_python, fingerprinting
@@ -75,14 +75,11 @@ def put(repository: Repository, python: Path, kind: str, decoders: str) -> str:
     """A tiny model in a repository: its system's file and its weights; returns the beginning of its systems' names."""
     sort = "autoregressive" if kind == "causal" else "diffusion"
     repository.system_file(f"tiny-{kind}", SYSTEM.format(kind=kind, sort=sort, decoders=decoders))
-    folder = SHARED / ("tiny-diffusion" if kind == "canvases" else f"tiny-{kind}")
-    if not (folder / "model.safetensors").exists():
-        script = "tiny_diffusion_gemma.py" if kind == "canvases" else "tiny_transformers.py"
-        words = [] if kind == "canvases" else [kind]
-        ran = subprocess.run(
-            [python, Path(__file__).with_name(script), *words, folder], capture_output=True, text=True, check=False
-        )
-        assert ran.returncode == 0, ran.stderr[-2000:]
+    here = Path(__file__).parent
+    if kind == "canvases":
+        folder = made(python, "tiny-diffusion", here / "tiny_diffusion_gemma.py")
+    else:
+        folder = made(python, f"tiny-{kind}", here / "tiny_transformers.py", kind)
     repository.weights(f"tiny-{kind}--f32", folder)
     return f"tiny-{kind}--f32--transformers-cpu"
 

@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from real_runs import ROOT, SHARED, Measured, Repository, page, record, speed, within
+from real_runs import ROOT, Measured, Repository, made, page, record, speed, within
 
 from paribus.catalog import Catalog
 from paribus.catalog import envs as places
@@ -91,27 +91,15 @@ def python() -> Path:
 @pytest.fixture(scope="session")
 def smol(python: Path) -> Path:
     """SmolLM2's weights as a folder."""
-    folder = SHARED / "smollm2-wide"
-    if not (folder / "model.safetensors").exists():
-        fetch_weights(ROOT, Catalog(ROOT), "smollm2-135m--q4-1", print)
-        file = weights_path(ROOT, "smollm2-135m", "q4-1")
-        make(python, ROOT / "envs" / "vllm-cpu" / "dequantise.py", str(file), str(folder))
-    return folder
+    fetch_weights(ROOT, Catalog(ROOT), "smollm2-135m--q4-1", print)
+    file = weights_path(ROOT, "smollm2-135m", "q4-1")
+    return made(python, "smollm2-wide", ROOT / "envs" / "vllm-cpu" / "dequantise.py", str(file))
 
 
 @pytest.fixture(scope="session")
 def diffusion(python: Path) -> Path:
     """The tiny diffusion model's folder."""
-    folder = SHARED / "tiny-diffusion"
-    if not (folder / "model.safetensors").exists():
-        make(python, Path(__file__).with_name("tiny_diffusion_gemma.py"), str(folder))
-    return folder
-
-
-def make(python: Path, script: Path, *arguments: str) -> None:
-    SHARED.mkdir(parents=True, exist_ok=True)
-    ran = subprocess.run([python, script, *arguments], capture_output=True, text=True, check=False, timeout=900)
-    assert ran.returncode == 0, ran.stderr[-2000:]
+    return made(python, "tiny-diffusion", Path(__file__).with_name("tiny_diffusion_gemma.py"))
 
 
 def measured(repository: Repository, smol: Path, decoder: str, tmp_path: Path, also=None) -> Measured:

@@ -2,7 +2,8 @@
 
 What it writes is noise, from a fixed seed: it shows that a server's diffusion path works, never how fast or good a
 model is. One token is one printable ASCII character, so that every answer is whole text; heads have the sizes that
-vLLM's attention on CPUs knows.
+vLLM's attention on CPUs knows. It writes visible characters only, and never ends by itself: every answer is as long as
+its cap, whatever noise a canvas begins with.
 """
 
 import string
@@ -43,6 +44,36 @@ def tokenizer() -> PreTrainedTokenizerFast:
     made.add_special_tokens({"additional_special_tokens": ["<turn>", "<think>"]})
     made.chat_template = TEMPLATE
     return made
+
+
+def silent(words: PreTrainedTokenizerFast, vocabulary: int) -> list[int]:
+    """Tokens that a tiny model must not write: special ones (the end is one), white space, and ids without a token.
+
+    `vocabulary`: rows of its embedding, which may be more than there are tokens.
+    """
+    special = set(words.all_special_ids)
+    return [i for i in range(vocabulary) if i in special or i >= len(words) or words.convert_ids_to_tokens(i).isspace()]
+
+
+def never_writes(made: DiffusionGemmaForBlockDiffusion, tokens: list[int]) -> None:
+    """Keep a model from ever writing some tokens: each gets the mean of the other tokens' rows of the embedding.
+
+    That is the output head too (they are tied, and it has no bias), so that such a token's logit is the mean of the
+    others' logits. What is committed is the likeliest token of each position, and a mean is never the largest.
+    """
+    rows = made.get_input_embeddings().weight.data
+    written = torch.ones(len(rows), dtype=torch.bool)
+    written[tokens] = False
+    rows[tokens] = rows[written].mean(dim=0)
+
+
+def check(made: DiffusionGemmaForBlockDiffusion, tokens: list[int]) -> None:
+    """What was built holds: 128 canvases, of 64 prompts, have none of the tokens. Raises `SystemExit`."""
+    visible = sorted(set(range(made.config.text_config.vocab_size)) - set(tokens))
+    prompts = torch.tensor(visible)[torch.randint(len(visible), (64, 24))]
+    answers = made.generate(prompts, max_new_tokens=2 * CANVAS, max_denoising_steps=4).sequences[:, 24:]
+    if answers.shape != (64, 2 * CANVAS) or torch.isin(answers, torch.tensor(tokens)).any():
+        raise SystemExit("the tiny model ended an answer by itself, or wrote what it must not write")
 
 
 def model(vocabulary: int) -> DiffusionGemmaForBlockDiffusion:
@@ -97,7 +128,10 @@ def main(folder: Path) -> None:
     """Write the model with its tokenizer."""
     torch.manual_seed(20261201)
     words = tokenizer()
-    made = model(-(-len(words) // 64) * 64)
+    vocabulary = -(-len(words) // 64) * 64
+    made = model(vocabulary).eval()
+    never_writes(made, silent(words, vocabulary))
+    check(made, silent(words, vocabulary))
     made.save_pretrained(folder)
     words.save_pretrained(folder)
     print(sum(parameter.numel() for parameter in made.parameters()))

@@ -1,15 +1,20 @@
 """Makes tiny models with random weights, in torch's environment: `tiny_transformers.py KIND FOLDER`.
 
 What they write is noise, from a fixed seed: they show that a server's path works, never how fast or good a model is.
-Kinds: `masked` (a bidirectional model that fills masks), `causal` (one that writes token by token).
+Kinds: `masked` (a bidirectional model that fills masks), `causal` (one that writes token by token). Both write visible
+characters only and never end by themselves, sampled too: an architecture whose output head has a bias was chosen.
 """
 
 import sys
 from pathlib import Path
 
 import torch
+from tiny_diffusion_gemma import silent
 from tiny_diffusion_gemma import tokenizer as characters
-from transformers import LlamaConfig, LlamaForCausalLM, ModernBertConfig, ModernBertForMaskedLM, PreTrainedTokenizerFast
+from transformers import ModernBertConfig, ModernBertForMaskedLM, PhiConfig, PhiForCausalLM, PreTrainedTokenizerFast
+
+NEVER = -1e4
+"""A logit's bias: at any temperature that a request may ask for, the token has no chance."""
 
 
 def tokenizer() -> PreTrainedTokenizerFast:
@@ -36,13 +41,15 @@ def masked(words: PreTrainedTokenizerFast) -> ModernBertForMaskedLM:
         initializer_range=0.3,
     )
     config.mask_token_id = words.mask_token_id
-    return ModernBertForMaskedLM(config)
+    made = ModernBertForMaskedLM(config)
+    made.decoder.bias.data[silent(words, len(words))] = NEVER
+    return made
 
 
-def causal(words: PreTrainedTokenizerFast) -> LlamaForCausalLM:
+def causal(words: PreTrainedTokenizerFast) -> PhiForCausalLM:
     """Two layers of a causal model."""
-    return LlamaForCausalLM(
-        LlamaConfig(
+    made = PhiForCausalLM(
+        PhiConfig(
             vocab_size=len(words),
             hidden_size=64,
             intermediate_size=96,
@@ -56,6 +63,8 @@ def causal(words: PreTrainedTokenizerFast) -> LlamaForCausalLM:
             initializer_range=0.3,
         )
     )
+    made.lm_head.bias.data[silent(words, len(words))] = NEVER
+    return made
 
 
 KINDS = {"masked": masked, "causal": causal}
