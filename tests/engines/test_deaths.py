@@ -217,6 +217,21 @@ def test_a_candidate_that_dies_while_it_is_measured_is_a_result_with_what_there_
     assert "died" not in manifest(starts(workplace, plan)[0]).observed, "removed, it was tried again"
 
 
+def test_what_an_earlier_job_left_is_not_taken_for_what_was_asked(workplace):
+    """A job that was killed before its last manifest left a whole summary of the lead; its other run was removed."""
+    plain_ran(workplace)
+    workplace.play("crashes")
+    plan, writing = race_plan(workplace), Writing()
+    lead = starts(workplace, plan)[0]
+    lead.mkdir(parents=True)
+    for name in ("summary.json", "requests.parquet"):
+        (lead / name).write_text('{"of": "another server"}')
+    run_job(workplace.root, plan, plan.jobs[0].job, Asking(keeps=True), write_unasked=writing, tell=False)
+    assert [name for name, _ in writing.reasons] == ["race-c1-long"]
+    assert [f.name for f in manifest(lead).files] == ["engine.log", "summary.json"]
+    assert (lead / "summary.json").read_text() == "{}"
+
+
 def test_what_was_measured_before_it_died_stands(workplace):
     plain_ran(workplace)
     workplace.play("crashes")

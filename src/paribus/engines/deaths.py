@@ -39,7 +39,7 @@ class EngineDied(EnvironmentFault):
     """An engine that was given what it needs ended, or never answered. `reason`: one line, scrubbed.
 
     `measuring`: whether it was being measured; else it was loading. `versions` and `observed`: what was known of it.
-    `record`: what the measure had found until then.
+    `record`: what the measure had found until then, `folder`: where it wrote.
     """
 
     def __init__(self, text: str, reason: str, *, measuring: bool = False) -> None:
@@ -49,6 +49,7 @@ class EngineDied(EnvironmentFault):
         self.versions: dict[str, str] = {}
         self.observed: dict[str, Any] = {}
         self.record = StartRecord()
+        self.folder: Path | None = None
 
     @property
     def why(self) -> dict[str, str]:
@@ -100,8 +101,9 @@ def keep_dead(todo: Sequence[tuple[StartFolder, PlannedMeasure]], death: Death, 
     others without requests."""
     for folder, planned in todo:
         why: dict[str, str] = scrub_value(death.error.why, root=folder.root)
-        # Whoever measures writes the summary last: with it there are requests, without it nothing that counts.
-        asked = death.error.measuring and (folder.path / "summary.json").is_file()
+        # Whoever measures writes the summary last: with it there are requests, without it nothing that counts. In the
+        # folders of measures whose turn never came it is what an earlier job left.
+        asked = folder.path == death.error.folder and (folder.path / "summary.json").is_file()
         if not asked:
             folder.prepare()
             write(planned, folder.path, why)

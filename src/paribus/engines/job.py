@@ -175,7 +175,7 @@ def _remembered(session: Session, folder: StartFolder, began_ns: int) -> Iterato
         yield
     except EngineDied as error:
         _keep(session, folder, session.record, began_ns)
-        error.versions, error.observed = session.versions, session.observed
+        error.versions, error.observed, error.folder = session.versions, session.observed, folder.path
         spent = session.record
         error.record = StartRecord(observed=spent.observed, warm_up=spent.warm_up, measuring=spent.measuring)
         raise
