@@ -12,7 +12,7 @@ from synthetic_runs import PROMPT_SET, STACK, Clone, make_catalog
 
 from paribus.catalog import Candidate, Verdict
 from paribus.cli import app
-from paribus.conditions import CheckFailed, ParibusError, RunPath, UsageError, run_id
+from paribus.conditions import CheckFailed, ParibusError, RunPath, UsageError, run_id, sha256_file
 from paribus.results.build import build
 from paribus.results.check import check
 from paribus.results.check_race import decide_again
@@ -253,6 +253,24 @@ def test_a_run_that_was_taken_back_stands_in_no_duel_and_the_one_before_it_does(
 
 
 RATIOS = "SELECT figure_id, run_id, other_run_id, metric, value, ranked, superseded_by FROM figures WHERE other_run_id "
+
+
+def test_a_build_reads_each_file_of_a_run_once_however_many_comparisons_it_is_in(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for decoder in ("plain", FAST, "ngram-map-k-n4-m4"):
+        seal(clone.run(decoder, words=20), clone.catalog)
+    read: list[Path] = []
+
+    def counted(path: Path) -> str:
+        read.append(path)
+        return sha256_file(path)
+
+    monkeypatch.setattr("paribus.results.cache.sha256_file", counted)
+    build(clone.root)
+    assert query(clone, "SELECT count(DISTINCT run_id) FROM figures WHERE other_run_id IS NOT NULL") == [(2,)]
+    assert len([path for path in read if path.name == "manifest.json"]) == 6
+    assert len(read) == len(set(read))
 
 
 @pytest.mark.parametrize("side", ["plain", FAST])

@@ -6,7 +6,6 @@ cost of a build grows with what changed. The rows, and their order, depend on th
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,11 +15,10 @@ from typing import Any
 
 import orjson
 
-import paribus
 from paribus.catalog import Catalog, Verdict
-from paribus.conditions import CheckFailed, ParibusError, RunPath, inside, run_id, sha256_file
-from paribus.machine.files import write_atomic
+from paribus.conditions import CheckFailed, ParibusError, RunPath, inside, run_id
 from paribus.results.batches import window_batches
+from paribus.results.cache import RowCache
 from paribus.results.claims import claim_rows
 from paribus.results.compare import compare, untold
 from paribus.results.data import RunData
@@ -28,15 +26,13 @@ from paribus.results.database import arrow, write_database, write_exports
 from paribus.results.facts import about, catalog_rows, left_out, replacements, supersede, superseded
 from paribus.results.gate import gate_row, gates
 from paribus.results.gates import parse_subjects
-from paribus.results.lossless import NOT_LOSSLESS, lossless_rows, marked
+from paribus.results.lossless import lossless_rows, marked
 from paribus.results.paired import margin_of
 from paribus.results.pairing import Decided, Duel, Match, decoders, duels, kept, newer
 from paribus.results.reading import read_model
 from paribus.results.rows import Rows, TableRow, figure_row, rows_of
 from paribus.results.run import RESULTS_ROOTS, RunFolder, all_runs, find_verdicts
-from paribus.results.tables import DATA, DATABASE, SCHEMA, TABLES
-
-CACHE = "build/rows"
+from paribus.results.tables import DATA, DATABASE, TABLES
 
 
 @dataclass
@@ -113,7 +109,7 @@ def _try(data: RunData) -> None:
 def collect(root: Path, unreadable: Mapping[str, str] | None = None) -> Built:
     """The rows of every table, without writing the database (the cache is written). `unreadable`: left out."""
     built, catalog = Built(unreadable=dict(unreadable or {})), Catalog(root)
-    code = _code_hash()
+    cache = RowCache(root)
     sealed = _sealed(root, built)
     built.rows["superseded"] = superseded(root)
     ids = {str(data.summary.run): data.summary.run_id for data in sealed}
@@ -123,12 +119,12 @@ def collect(root: Path, unreadable: Mapping[str, str] | None = None) -> Built:
         root,
         _standing(sealed, replaced),
         catalog,
-        partial(_gates, root, code),
+        partial(_gates, cache),
         lambda path: str(path) not in built.unreadable,
     )
     sealed = marked(sealed, built.rows["lossless"])
     for data in sealed:
-        _add(built, _cached(root, _key(data, code), partial(rows_of, data), built))
+        _add(built, cache.rows(["run", cache.key_of(data)], partial(rows_of, data)))
     verdicts = _verdicts(root, built.unreadable)
     built.rows["races"] = [row for one in verdicts for row in _race(one)]
     picks = {s.scenario: s.picks_for for s in catalog.scenarios.values() if s.race}
@@ -136,9 +132,8 @@ def collect(root: Path, unreadable: Mapping[str, str] | None = None) -> Built:
     found = duels(standing, catalog.pairs.pairs, verdicts, picks)
     leading = [*decoders(standing), *(duel.match for duel in found)]
     # Ratios that later runs have replaced keep their pages; they lead nothing.
-    _comparisons(
-        built, [*leading, *kept(sealed, catalog.pairs.pairs)], found, partial(_compared, root, built, catalog, code)
-    )
+    _comparisons(built, [*leading, *kept(sealed, catalog.pairs.pairs)], found, partial(_compared, cache, catalog))
+    built.reused = cache.reused
     built.rows["left_out"] = left_out(root)
     supersede(built.rows, replaced, newer(sealed, standing))
     built.rows |= catalog_rows(catalog)
@@ -175,56 +170,10 @@ def _add(built: Built, rows: Mapping[str, Sequence[TableRow]]) -> None:
         built.rows[table].extend(more)
 
 
-def _code_hash() -> str:
-    """Hash of the code that makes rows: a changed rule makes every row again."""
-    here = Path(paribus.__file__).parent
-    files = sorted(
-        path for part in ("results", "speed", "quality", "conditions") for path in (here / part).rglob("*.py")
-    )
-    digest = hashlib.sha256(f"{SCHEMA} {paribus.__version__}".encode())
-    for path in files:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _gates(root: Path, code: str, runs: Sequence[RunData], make: Callable[[], list[TableRow]]) -> list[TableRow]:
+def _gates(cache: RowCache, runs: Sequence[RunData], make: Callable[[], list[TableRow]]) -> list[TableRow]:
     """Verdicts of the lossless gates that are made of some runs, from the cache where nothing has changed."""
-    key = hashlib.sha256(" ".join(["lossless", *(_key(data, code) for data in runs)]).encode()).hexdigest()[:24]
-    return _cached(root, key, lambda: {"lossless": make()}, Built())["lossless"]
-
-
-def _key(data: RunData, code: str) -> str:
-    """Hash of everything that a run's rows are made from: its files, and what a lossless gate says of its decoder."""
-    place = data.place
-    said = [one.text for one in data.summary.flags if one.id == NOT_LOSSLESS]
-    digest = hashlib.sha256(f"{code} {place.path} {place.demo} {said}".encode())
-    for path in sorted(place.folder.rglob("*")):
-        # Raw bodies and telemetry give no rows; the manifests carry their hashes.
-        if path.is_file() and not path.is_symlink() and path.name not in ("telemetry.parquet", "journal.jsonl"):
-            named = path.relative_to(place.folder).as_posix()
-            digest.update(f"{named} {_file_hash(path)}\n".encode())
-    return digest.hexdigest()[:24]
-
-
-def _file_hash(path: Path) -> str:
-    return str(path.stat().st_size) if path.name == "requests.parquet" else sha256_file(path)
-
-
-def _cached(root: Path, key: str, make: Callable[[], Rows], built: Built) -> Rows:
-    path = root / CACHE / f"{key}.json"
-    if path.is_file():
-        try:
-            rows: Rows = orjson.loads(path.read_bytes())
-            built.reused += 1
-            return rows
-        except orjson.JSONDecodeError:
-            path.unlink()
-    made: Rows = make()
-    data = orjson.dumps(made)
-    write_atomic(path, data)
-    # Read back, so that a first build and a repeated one see the very same values.
-    again: Rows = orjson.loads(data)
-    return again
+    parts = ["lossless", *map(cache.key_of, runs)]
+    return cache.rows(parts, lambda: {"lossless": make()}, counted=False)["lossless"]
 
 
 def _verdicts(root: Path, unreadable: Container[str]) -> list[Decided]:
@@ -307,12 +256,11 @@ def _asked(match: Match) -> Asked:
     return match.left.summary.run_id, match.right.summary.run_id, match.subjects
 
 
-def _compared(root: Path, built: Built, catalog: Catalog, code: str, match: Match) -> Rows:
+def _compared(cache: RowCache, catalog: Catalog, match: Match) -> Rows:
     """The figures of two runs, from the cache where nothing has changed."""
     margin = margin_of(catalog, match.left.summary)
-    sides = f"{_key(match.left, code)} {_key(match.right, code)} {match.subjects} {margin}"
-    key = hashlib.sha256(sides.encode()).hexdigest()[:24]
-    return _cached(root, key, partial(_ratios, match, margin), built)
+    sides = ["ratio", cache.key_of(match.left), cache.key_of(match.right), match.subjects, str(margin)]
+    return cache.rows(sides, partial(_ratios, match, margin))
 
 
 def _ratios(match: Match, margin: float | None) -> Rows:
