@@ -129,3 +129,26 @@ def test_a_duel_shows_no_score_of_another_answer_class(tmp_path: Path) -> None:
     after = build(world, tmp_path / "after").page(PAIR).text
     assert "% right" in before
     assert "% right" not in after
+
+
+def test_beside_scores_stand_numbers_as_served_of_whole_and_sound_runs(tmp_path: Path) -> None:
+    """A later run that was greedy, small or faulty takes no place beside a score; a greedy score says what it is."""
+    world = demo_world()
+    before = build(world, tmp_path / "before").page(PAIR).text.count("% right")
+    for scale, speed, day, more in (
+        ("full", 111.0, 3, {}),
+        ("quick", 222.0, 4, {"preliminary": "note"}),
+        ("full", 333.0, 5, {"throttled": "invalid"}),
+        ("full", 444.0, 6, {}),
+    ):
+        world.run(scale=scale, speed=speed, day=day, n=day, flags=more, decoder="ngram-map-k-n4-m4", demo=True)
+    world.rows["runs"][-1]["sampling"] = "greedy"
+    asked = next(run for run in world.rows["runs"] if run["kind"] == "quality" and run["hardware"] == "cpu")
+    asked["sampling"] = "greedy"
+    site = build(world, tmp_path / "after")
+    page = site.page("quality.html")
+    (row,) = [tr.text for tr in page.all("tr") if "ngram-map-k-n4-m4" in tr.text]
+    assert "111" in row
+    assert not any(number in row for number in ("222", "333", "444"))
+    assert page.text.count("plain decoding, with 16 requests at once, greedy sampling") == 1
+    assert site.page(PAIR).text.count("% right") == before - 1, "a duel shows no greedy score"

@@ -132,7 +132,10 @@ def board_runs(content: Content, hardware: str, scenario: str) -> list[Run]:
     return [
         run
         for run in content.speed_runs
-        if run.row["hardware"] == hardware
-        and run.row["scenario_or_task"] == scenario
-        and run.row["sampling"] in (None, "served")
+        if run.row["hardware"] == hardware and run.row["scenario_or_task"] == scenario and as_served(run)
     ]
+
+
+def as_served(run: Run) -> bool:
+    """Whether a run was asked with the model card's sampling, as all that is shown side by side."""
+    return run.row["sampling"] in (None, "served")

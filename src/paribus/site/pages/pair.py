@@ -16,7 +16,7 @@ from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Race, Row, Run, parsed
 from paribus.site.page import Page, Site, View, board_path, figure_path, pair_path, run_path
-from paribus.site.pages.headline import lead_metric, shared_time, speedup_of
+from paribus.site.pages.headline import as_served, lead_metric, shared_time, speedup_of
 from paribus.site.pages.names import (
     CPU_TRACK,
     card_name,
@@ -260,6 +260,7 @@ def _quality(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[Duel
             and r.row["scenario_or_task"] == task.task
             and r.demo == demo
             and not r.summary.part
+            and as_served(r)
         ]
         left, right = (
             _newest([r for r in runs if r.row["stack"] == stack and meant(r)])

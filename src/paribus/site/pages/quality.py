@@ -12,7 +12,7 @@ from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Run, Score
 from paribus.site.page import Page, Site, View, board_path, run_path
-from paribus.site.pages.headline import lead_metric
+from paribus.site.pages.headline import as_served, lead_metric
 from paribus.site.pages.names import CPU_TRACK, METHODS, gate_words, hardware_title, inherits, measure_title, run_words
 from paribus.site.pages.table import Cell, beside, figure_cell
 
@@ -89,7 +89,7 @@ def _one_class(site: Site, hardware: str, key: str, demo: bool, runs: Sequence[R
     same = [
         r
         for r in site.content.speed_runs
-        if r.row["hardware"] == hardware and r.row["answer_class"] == key and r.demo == demo
+        if r.row["hardware"] == hardware and r.row["answer_class"] == key and r.demo == demo and as_served(r)
     ]
     scenarios = [s for s in site.scenarios if any(r.row["scenario_or_task"] == s for r in same)]
     leads = {s: lead_metric([r for r in same if r.row["scenario_or_task"] == s]) for s in scenarios}
@@ -120,7 +120,7 @@ def _lead_title(metric: str | None, runs: Sequence[Run], scenario: str) -> str:
 def _score_row(site: Site, run: Run) -> ScoreRow:
     score = next((s for s in run.scores if s.headline), None)
     task = site.tasks.get(str(run.row["scenario_or_task"]))
-    load = words.requests_at_once(run.requests)
+    load = words.requests_at_once(run.requests) + ("" if as_served(run) else f", {run.row['sampling']} sampling")
     return ScoreRow(
         run=run,
         task=measure_title(site, run),
@@ -149,10 +149,13 @@ def _speeds(
 
 
 def _latest(runs: Sequence[Run], scenario: str, metric: str | None) -> Figure | None:
-    """The newest run's figure; all of them stand on the scenario's board."""
+    """The figure of the newest run, of those that nothing is wrong with and of whole ones where there are any.
+
+    All of them stand on the scenario's board.
+    """
     here = [r for r in runs if r.row["scenario_or_task"] == scenario and metric in r.figures]
-    newest = max(here, key=lambda r: (str(r.row["started_at"]), r.id), default=None)
-    return newest.figures[metric] if newest is not None and metric is not None else None
+    best = max(here, key=lambda r: (r.sound, not r.preliminary, str(r.row["started_at"]), r.id), default=None)
+    return best.figures[metric] if best is not None and metric is not None else None
 
 
 def _chart(hardware: str, classes: Sequence[AnswerClass]) -> Chart | None:
@@ -164,6 +167,7 @@ def _chart(hardware: str, classes: Sequence[AnswerClass]) -> Chart | None:
             low = None if row.score.low is None else row.score.low * 100
             high = None if row.score.high is None else row.score.high * 100
             label = f"{one.title}, {one.system}" + (" · demo" if one.demo else "")
+            label += "" if as_served(row.run) else f", {row.run.row['sampling']} sampling"
             shape = shape_of(row.run.decoder_method)
             dot = Dot(label, shape, row.score.value * 100, low, high, str(row.number), row.href)
             groups.setdefault(row.task, []).append(dot)
