@@ -92,6 +92,21 @@ def test_any_condition_that_differs_or_was_not_disclosed_makes_it_approximated(c
     assert any(word in text for text in row["differs"])
 
 
+def test_a_faulty_run_replicates_nothing_and_stands_behind_a_sound_one():
+    flags = [
+        {"id": "synthetic", "severity": "invalid", "text": ""},
+        {"id": "throttled", "severity": "invalid", "text": ""},
+        {"id": "busy", "severity": "warning", "text": ""},
+    ]
+    faulty = run(run_id="raaaaaaaaaa", summary={"flags": flags})
+    figures = [figure(600, 590, 610, run_id="raaaaaaaaaa"), figure(1000, 990, 1010)]
+    alone = row_of(claim(), [faulty], figures)
+    assert (alone["standing"], alone["differs"]) == ("not reproduced", ["what is wrong with our run: throttled"])
+    assert row_of(claim(), [run(summary={"flags": flags})], figures)["standing"] == "approximated"
+    both = row_of(claim(), [faulty, run(summary={"flags": flags[:1]})], figures)
+    assert (both["standing"], both["replica_run_id"]) == ("replicated", "rabcdefghij")
+
+
 def test_a_number_that_was_missed_is_not_reproduced_under_the_conditions_of_the_run():
     row = row_of(claim(), [run()], [figure(600, 590, 610)])
     assert row["standing"] == "not reproduced"

@@ -64,7 +64,16 @@ def differences(claim: Claim, run: Mapping[str, object]) -> list[str]:
         found.append(f"requests at once: theirs is {told.requests_at_once}")
     if told.engine is not None and _plain(str(run["engine"])) not in _plain(told.engine):
         found.append(f"engine: theirs is {told.engine}")
+    if faults := _faults(run):
+        found.append(f"what is wrong with our run: {', '.join(faults)}")
     return found
+
+
+def _faults(run: Mapping[str, object]) -> list[str]:
+    """The flags that say that something is wrong with a run. A synthetic load is what the scenario is for."""
+    summary = run.get("summary")
+    flags = summary.get("flags", ()) if isinstance(summary, Mapping) else ()
+    return [str(one["id"]) for one in flags if one["severity"] == "invalid" and one["id"] != "synthetic"]
 
 
 def standing(claim: Claim, measured: Measured | None, differs: Sequence[str]) -> Standing:
