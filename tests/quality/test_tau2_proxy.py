@@ -186,8 +186,13 @@ def test_a_dialogue_may_have_a_limit_of_answers() -> None:
 @pytest.mark.parametrize("said", [{"error": "http_503"}, {"text": " "}, {"finish_reason": "length", "text": "x"}])
 def test_a_fault_of_the_simulator_is_not_the_agent_s(said: Any) -> None:
     [found] = play(Agent("Hello."), Agent(said))
-    assert (found.reward, found.failed, found.entries) == (0.0, True, ())
+    assert (found.reward, found.failed, found.users, found.entries) == (0.0, True, True, ())
     assert found.why.startswith("the user simulator, turn 0")
+
+
+def test_a_fault_of_the_agent_is_not_the_simulator_s() -> None:
+    [found] = play(Agent({"error": "http_503"}))
+    assert (found.failed, found.users) == (True, False)
 
 
 def test_a_harness_that_cannot_play_a_dialogue_fails_it() -> None:
@@ -196,6 +201,7 @@ def test_a_harness_that_cannot_play_a_dialogue_fails_it() -> None:
 
     [found] = play(Agent("Hello."), work=work)
     assert (found.reward, found.failed, found.why) == (0.0, True, "the harness: KeyError in play: 'x'")
+    assert not found.users
 
 
 def test_an_unrewarded_dialogue_says_what_was_missed() -> None:

@@ -43,6 +43,7 @@ def report(summary: QualitySummary) -> str:
     lines.append(
         f"  answers read {summary.answered}, failed {summary.failed}, cut by the cap {summary.capped} "
         f"({100 * summary.capped_share:.1f}%)"
+        + (f", broken off by the user simulator {summary.user_failed}" if summary.user_failed else "")
     )
     lines.append(f"  ended by: {', '.join(f'{reason} {count}' for reason, count in summary.finish_reasons.items())}")
     lines.append(f"  an answer, {summary.requests_at_once} at once: {account_words(summary.account)}")

@@ -69,6 +69,12 @@ FLAGS = _table(
         "Parts of prompts came from a cache: {detail}.",
     ),
     FlagKind(
+        "thinking_mismatch",
+        "invalid",
+        "thinking is off and more than 1% of the answers hold over 8 tokens of reasoning (1% or less: warning)",
+        "The model thought though it ran with thinking off: {detail}.",
+    ),
+    FlagKind(
         "synthetic",
         "invalid",
         "random prompts, ignored end of sequence, pinned steps or faked acceptance",
@@ -239,6 +245,12 @@ FLAGS = _table(
         "invalid",
         "the user of a dialogue task was a script in place of the pinned user simulator",
         "The user was a script, no simulator: {detail}.",
+    ),
+    FlagKind(
+        "user_failures",
+        "invalid",
+        "the user simulator broke dialogues off, which is no failure of the system (over 1% with failures: invalid)",
+        "The user simulator, not the system, broke dialogues off: {detail}.",
     ),
     FlagKind("left_out", "note", "parts of a task that a system can't do", "Left out: {detail}."),
     FlagKind(

@@ -47,7 +47,10 @@ class ToolUse:
 
 @dataclass(frozen=True)
 class Dialogue:
-    """One dialogue. `reward` 0 or 1; `failed` when a request in it failed. A failed or a capped one gets 0."""
+    """One dialogue. `reward` 0 or 1; `failed` when a request in it failed. A failed or a capped one gets 0.
+
+    `users`: it failed through the user simulator, and not through the system under test.
+    """
 
     reward: float
     turns: int
@@ -55,6 +58,7 @@ class Dialogue:
     entries: tuple[Entry, ...]
     failed: bool
     why: str
+    users: bool = False
 
 
 @dataclass

@@ -31,7 +31,7 @@ from paribus.quality.believed import check_journal
 from paribus.quality.data import Item, Items, item_id, load_planned
 from paribus.quality.dialogue import Dialogue
 from paribus.quality.journal import GREEDY, Entry, Header, Journal, Key, address_hash, read_journal
-from paribus.quality.samples import Sample, accounts, counted, write_samples
+from paribus.quality.samples import USER, Sample, accounts, counted, write_samples
 from paribus.quality.score import summarise
 from paribus.quality.summary import QualitySummary
 from paribus.quality.tasks import family_of
@@ -354,8 +354,10 @@ def _samples(evaluation: Evaluation, played: Sequence[tuple[str, int, Dialogue]]
 
 
 def _account(each: Dialogue, key: Key) -> dict[str, Any]:
-    """The account of a dialogue's answers; a dialogue that failed without a failed answer (its user did) has failed."""
+    """The account of a dialogue's answers. One may fail without a failed answer: by its user, or by the harness."""
     account = accounts(each.entries or (missing(key),))
+    if each.users:
+        return account | {"status": USER, "error": USER}
     return account | {"status": "failed", "error": account["error"] or "dialogue"} if each.failed else account
 
 

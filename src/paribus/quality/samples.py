@@ -43,9 +43,16 @@ _COLUMNS: dict[str, tuple[pa.DataType, bool]] = {
 SCHEMA = pa.schema({name: kind for name, (kind, _) in _COLUMNS.items()})
 
 
+USER = "user"
+"""Status and error of a dialogue that the user simulator broke off: no failure of the system under test."""
+
+UNDONE = ("failed", USER)
+"""Statuses without a whole answer or dialogue."""
+
+
 @dataclass(frozen=True)
 class Sample:
-    """One answer to one question. `status`: ok, failed or capped; tokens and times are summed over its turns.
+    """One answer to one question. `status`: ok, failed, capped or user; tokens and times are summed over its turns.
 
     `correct`: the grade as it counts, 0 where the answer isn't whole; `answer`: what was read, in a cut one too.
 

@@ -13,7 +13,7 @@ from paribus.quality import dialogue
 from paribus.quality.calibration import MOST
 from paribus.quality.data import Item, item_id, window_of
 from paribus.quality.journal import GREEDY, Header
-from paribus.quality.samples import Sample
+from paribus.quality.samples import UNDONE, USER, Sample
 from paribus.quality.statistics import clustered_interval, majority, mean_interval, pass_power, question_means
 from paribus.quality.summary import NAMED_CAP, Grading, GroupScore, QualitySummary, Score, TokenAccount
 from paribus.quality.tasks import family_of
@@ -67,8 +67,9 @@ def summarise(
         scorer=scorer_id(task),
         items=len(header.items),
         repeats=header.repeats,
-        answered=sum(sample.status != "failed" and sample.marks.get("answered", 1.0) > 0 for sample in samples),
+        answered=sum(sample.status not in UNDONE and sample.marks.get("answered", 1.0) > 0 for sample in samples),
         failed=sum(sample.status == "failed" for sample in samples),
+        user_failed=sum(sample.status == USER for sample in samples),
         capped=sum(sample.status == "capped" for sample in samples),
         cap=header.cap,
         scores=scores_of(task, header, items, samples, floor),
@@ -132,6 +133,10 @@ def _dialogue_scores(header: Header, samples: Sequence[Sample], within: str) -> 
         }
         title = "share of dialogues that end well" if k == 1 else f"chance that {k} dialogues in a row end well"
         scores.append(_score(f"pass^{k}", title + within, powers, headline=k == 1))
+    played = [sample for sample in samples if sample.status != USER]
+    if played and len(played) < len(samples):
+        title = f"the same without the {len(samples) - len(played)} that the user simulator broke off{within}"
+        scores.append(_mean("pass^1-played", title, played, lambda s: float(s.correct >= 1)))
     return scores
 
 
@@ -158,7 +163,7 @@ def _budget_scores(header: Header, samples: Sequence[Sample], window: str) -> li
 
     The headline is the score at a budget of the cap.
     """
-    if any(sample.tokens is None for sample in samples if sample.status != "failed"):
+    if any(sample.tokens is None for sample in samples if sample.status not in UNDONE):
         return []
     return [
         _mean(
@@ -218,13 +223,13 @@ def _group_score(means: Mapping[str, float], votes: Mapping[str, float], questio
 
 def _finish_reasons(samples: Sequence[Sample]) -> dict[str, int]:
     """Answers by the reason that the engine gave for their end."""
-    found = Counter("failed" if s.status == "failed" else s.finish_reason or "none given" for s in samples)
+    found = Counter(s.status if s.status in UNDONE else s.finish_reason or "none given" for s in samples)
     return dict(sorted(found.items()))
 
 
 def account(samples: Sequence[Sample]) -> TokenAccount:
     """Means an answer over those that came; null where the engine didn't say."""
-    came = [sample for sample in samples if sample.status != "failed"]
+    came = [sample for sample in samples if sample.status not in UNDONE]
 
     def mean(name: str) -> float | None:
         values = [value for value in (getattr(sample, name) for sample in came) if value is not None]
@@ -245,7 +250,9 @@ def account(samples: Sequence[Sample]) -> TokenAccount:
 def flags_of(task: QualityTask, header: Header, items: Sequence[Item], samples: Sequence[Sample]) -> list[Flag]:
     """What a reader must know about these scores."""
     count = max(1, len(samples))
-    failed = [sample for sample in samples if sample.status == "failed"]
+    undone = [sample for sample in samples if sample.status in UNDONE]
+    failed = [sample for sample in undone if sample.status != USER]
+    broken_off = [sample for sample in undone if sample.status == USER]
     capped = sum(sample.status == "capped" for sample in samples)
     flags: list[Flag] = []
     if task.stand_in:
@@ -261,11 +268,15 @@ def flags_of(task: QualityTask, header: Header, items: Sequence[Item], samples: 
         greedy_lost = header.profile == GREEDY and "temperature" in header.left_out
         said = ", ".join(header.left_out) + (": this engine can't be asked for greedy answers" if greedy_lost else "")
         flags.append(flag("sampling_left_out", said, "invalid" if greedy_lost else None))
+    # The limit is on both together: whoever is to blame, what wasn't measured is no headline.
+    severity: Severity = "invalid" if len(undone) > _FAILED * count else "warning"
     if failed:
         words = ", ".join(sorted({sample.error or "?" for sample in failed})[:4])
-        severity: Severity = "invalid" if len(failed) > _FAILED * count else "warning"
         said = f"{len(failed)} of {count} answers ({words}); they count as wrong: {_named(failed)}"
         flags.append(flag("failures", said, severity))
+    if broken_off:
+        said = f"{len(broken_off)} of {count}, counted as not ended well: {_named(broken_off)}"
+        flags.append(flag("user_failures", said, severity))
     if capped > _FLAGGED_CAP * count:
         flags.append(flag("capped", f"{capped} of {count} at {header.cap:,} tokens"))
     old = 0 if task.stand_in or header.released is None else sum(_older(task, i, header.released) for i in items)

@@ -84,6 +84,8 @@ class QualitySummary(_Part):
     repeats: int
     answered: int
     failed: int
+    user_failed: int = 0
+    """Dialogues that the user simulator broke off: counted as not ended well, and no failure of the system."""
     capped: int
     cap: int
     scores: list[Score]

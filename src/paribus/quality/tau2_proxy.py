@@ -40,7 +40,8 @@ _LARGEST = 64 << 20
 
 @dataclass
 class Talk:
-    """One dialogue under way. `ended`: why it was ended here, null while the harness decides; `failed`: by a fault."""
+    """One dialogue under way. `ended`: why it was ended here, null while the harness decides; `failed`: by a fault,
+    `users`: of the user simulator."""
 
     item: Item
     key: Key
@@ -50,12 +51,13 @@ class Talk:
     tools: ToolUse = field(default_factory=ToolUse)
     ended: str | None = None
     failed: bool = False
+    users: bool = False
     result: Mapping[str, Any] | None = None
 
-    def end(self, why: str, *, failed: bool = False) -> None:
+    def end(self, why: str, *, failed: bool = False, users: bool = False) -> None:
         """End it; the first reason stays."""
         if self.ended is None:
-            self.ended, self.failed = why, failed
+            self.ended, self.failed, self.users = why, failed, users
 
     def dialogue(self) -> Dialogue:
         """What became of it. A dialogue that was ended here gets 0, and so does one that the harness couldn't play."""
@@ -68,7 +70,7 @@ class Talk:
         else:
             reward = float(told["reward"])
             why = "as it should be" if reward >= 1 else _shortcoming(told)
-        return Dialogue(reward, len(self.entries), self.tools, tuple(self.entries), failed, why)
+        return Dialogue(reward, len(self.entries), self.tools, tuple(self.entries), failed, why, self.users)
 
 
 def _shortcoming(told: Mapping[str, Any]) -> str:
@@ -253,7 +255,7 @@ class Proxy:
         if fault is None and any(call.arguments is None for call in calls):
             fault = "a tool call of its is no JSON"
         if fault is not None:
-            talk.end(f"the user simulator, turn {turn}: {fault}", failed=True)
+            talk.end(f"the user simulator, turn {turn}: {fault}", failed=True, users=True)
         _go_on(talk)
         return completion(entry, text, calls)
 

@@ -208,7 +208,7 @@ def _against_catalog(header: Header, declared: Mapping[str, Any], catalog: Catal
 def _sane(score: QualitySummary, where: str, report: Report) -> None:
     """What can't be, whatever was answered."""
     total = score.items * score.repeats
-    counts = score.answered + score.failed <= total and max(score.answered, score.failed, score.capped) <= total
+    counts = score.answered + score.failed + score.user_failed <= total and score.capped <= total
     report.expect("identities", where, counts, f"more answers than the {total} that were asked for")
     graded = [flag for flag in score.flags if flag.id in GRADED_ELSEWHERE]
     same = graded == grading_flags(score.grading, total)

@@ -149,7 +149,11 @@ def _result(run: RunSummary, task: QualityTask, quality: QualitySummary, score: 
             "num_samples": quality.items,
         }
     details["details"] = _texts(
-        failed=quality.failed, capped=quality.capped, answered=quality.answered, partial=quality.partial
+        failed=quality.failed,
+        user_failed=quality.user_failed or None,
+        capped=quality.capped,
+        answered=quality.answered,
+        partial=quality.partial,
     )
     return {
         "evaluation_result_id": result_id(run, score.name),

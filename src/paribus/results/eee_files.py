@@ -15,7 +15,7 @@ from paribus.quality import dialogue
 from paribus.quality.asking import Question, ReplayAnswerer
 from paribus.quality.data import Item, Items, item_id
 from paribus.quality.journal import Entry, Header, Key, read_journal
-from paribus.quality.samples import Sample, accounts, read_samples
+from paribus.quality.samples import UNDONE, Sample, accounts, read_samples
 from paribus.quality.tau2 import items_asked
 from paribus.results.data import RunData
 from paribus.results.eee import Answered, Asked, Subject, aggregate, folder_of, instance, licensed, record_uuid
@@ -119,7 +119,7 @@ def _other_than(sample: Sample, entries: Mapping[Key, Entry]) -> bool:
     task = next(iter(entries)).task
     turns = _turns(entries, task, sample)
     if not turns:
-        return sample.status != "failed"
+        return sample.status not in UNDONE
     made = accounts(turns)
     names = ("finish_reason", "seed", "prompt_tokens", "tokens")
     return any(getattr(sample, name) != made[name] for name in names)

@@ -259,7 +259,7 @@ ITEMS = _table(
     ("repeat", "INTEGER", "which repeat, from 0"),
     ("correct", "DOUBLE", "1 right, 0 wrong, or a share where the task grades so"),
     ("answer", "VARCHAR", "what was read from the answer; NULL when nothing could be read"),
-    ("status", "VARCHAR", "ok, failed or capped"),
+    ("status", "VARCHAR", "ok, failed, capped, or user: the user simulator broke the dialogue off"),
     ("finish_reason", "VARCHAR", "why the answer ended, in the engine's word"),
     ("prompt_tokens", "INTEGER", "tokens of the prompt as the engine counts them"),
     ("tokens", "INTEGER", "tokens of the answer, reasoning included"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paribus.conditions import FLAGS
+from paribus.quality.samples import USER
 from paribus.results.strip import strip_of
 from paribus.results.words import BASIS
 from paribus.site import words
@@ -166,6 +167,7 @@ def _items(run: Run, items: Sequence[Row]) -> Chart | None:
     for item in items:
         if item["tokens"] is not None:
             fate = str(item["status"]) if item["status"] not in ("ok", "capped") else ""
+            fate = "broken off by the user simulator" if fate == USER else fate
             word = fate or ("right" if (item["correct"] or 0) >= 1 else "wrong or unfinished")
             groups.setdefault(word, []).append(float(item["tokens"]))
     if not groups:

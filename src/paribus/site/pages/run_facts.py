@@ -165,6 +165,7 @@ def answer_facts(run: Run) -> list[Fact]:
             Fact("repeats of each", f"{quality.repeats:,}"),
             Fact("answered", f"{quality.answered:,}"),
             Fact("failed", f"{quality.failed:,}"),
+            *([Fact("broken off by the user simulator", f"{quality.user_failed:,}")] if quality.user_failed else []),
             Fact(
                 f"ended by the cap of {quality.cap:,} tokens",
                 f"{quality.capped:,} ({words.shown(quality.capped_share, unit='share')})",
