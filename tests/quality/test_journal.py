@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quality_journals import HEADER, entry
 
-from paribus.conditions import CheckFailed, UsageError
+from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
 from paribus.quality.journal import Journal, Key, address_hash, read_journal
 from paribus.wire import Endpoint
 
@@ -52,6 +52,16 @@ def test_a_torn_last_line_is_ignored_by_readers_too(tmp_path: Path) -> None:
     with path.open("ab") as file:
         file.write(b'{"kind":"answer","task":"t","item":"b"')
     assert list(read_journal(path)[1]) == [Key("t", "a", 0)]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_sentence_to_the_end(tmp_path: Path) -> None:
+    """Closing the file tries once more to write what found no room."""
+    with pytest.raises(EnvironmentFault, match="is full"), Journal(tmp_path / "journal.jsonl", HEADER) as journal:
+        journal._file.close()
+        journal._file = Path("/dev/full").open("ab")
+        journal.append(entry("t", "a", 0, "first"))
+    assert not journal.entries
 
 
 def test_a_key_is_appended_once(tmp_path: Path) -> None:

@@ -245,7 +245,8 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        with disk_faults(self.path):
+            self._file.close()
 
 
 def _drop_torn_line(path: Path) -> bool:
