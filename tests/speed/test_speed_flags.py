@@ -27,6 +27,11 @@ def drifting(times: float, of: int = 30) -> Facts:
     return Facts([make_row(index=i, e2e_ns=ns) for i, ns in enumerate(took)])
 
 
+def thinking(tokens: float, n: int, of: int = 100) -> Facts:
+    """Answers of a system with thinking off, n of which hold so many tokens of reasoning."""
+    return Facts([make_row(reasoning_tokens=tokens)] * n + [GOOD] * (of - n), thinking=False)
+
+
 SAME = [("a", "x"), ("b", "x"), ("c", "x"), ("d", "y")]
 MISMATCH = UsageCheck(256, 40, "tokenizer", True, True)
 
@@ -46,6 +51,10 @@ TABLE = [
     ),
     ("cached", Facts([make_row(cached_tokens=0)]), Facts([make_row(cached_tokens=5)]), "invalid"),
     ("cached", Facts([make_row(cached_tokens=5)], headline=False), Facts([make_row(cached_tokens=5)]), "invalid"),
+    ("thinking_mismatch", thinking(8, 100), thinking(9, 2), "invalid"),
+    ("thinking_mismatch", thinking(0, 100), thinking(900, 1), "warning"),
+    ("thinking_mismatch", replace(thinking(900, 100), thinking=True), thinking(900, 100), "invalid"),
+    ("thinking_mismatch", replace(thinking(900, 100), thinking=None), thinking(900, 100), "invalid"),
     ("late", Facts([make_row(sent_ns=10**7)]), Facts([make_row(sent_ns=2 * 10**7)]), "warning"),
     (
         "usage_mismatch",

@@ -146,6 +146,18 @@ def test_at_one_request_every_prompt_is_measured_once_after_the_warm_up(scripted
     assert {"preliminary", "sampling_left_out"} <= {f.id for f in part.summary.flags}
 
 
+@pytest.mark.parametrize(("declared", "flagged"), [(False, True), (True, False)])
+def test_reasoning_in_a_run_with_thinking_off_invalidates_it(scripted, catalog, tmp_path, declared, flagged):
+    plan = planned("c1-long")
+    plan.declared["thinking"] = declared
+    measure_speed_start(Session(scripted.endpoint("f5-n32-R16-i500")), plan, catalog, tmp_path / "start-1")
+    found = {f.id: f for f in read_part(tmp_path / "start-1").summary.flags}
+    assert ("thinking_mismatch" in found) is flagged
+    if flagged:
+        assert found["thinking_mismatch"].severity == "invalid"
+        assert "6 of 6 answers" in found["thinking_mismatch"].text
+
+
 def test_what_was_sent_is_natural_unique_and_without_a_seed(scripted, catalog, tmp_path):
     endpoint = scripted.endpoint("f5-n8-i500")
     measure(Session(endpoint), catalog, tmp_path / "start-1")

@@ -12,7 +12,7 @@ from paribus.speed.derive import row_of
 from paribus.speed.metrics.tokens import check_usage
 from paribus.speed.summarise import Around, summarise
 from paribus.speed.tokenizer import load_tokenizer
-from scripted import DONE, content, finish, reasoning, usage, words
+from scripted import DONE, chunk, content, event, finish, reasoning, usage, words
 
 
 def answer(n: int, said: int | None, **options):
@@ -163,3 +163,25 @@ def test_a_tokenizer_file_gives_character_offsets(tmp_path):
     model.pre_tokenizer = Whitespace()
     model.save(str(tmp_path / "tokenizer.json"))
     assert list(load_tokenizer(tmp_path)("a é a")) == [1, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("<think>abcdef</think>" + "y" * 39, 0.1),
+        ("\n<think>" + "x" * 52, 52 / 60),
+        ("<think>\n\n</think>" + "y" * 43, 0.0),
+        ("Write <think>abc</think> around it.", 0.0),
+    ],
+)
+def test_reasoning_that_a_server_sends_as_text_is_reasoning(text, share):
+    """A server without a parser of its own: what stands in <think> at the beginning, blanks left out."""
+    read = make_trace(make_outcome((10.0, content(text)), (20.0, finish() + usage(60) + DONE)))
+    assert read.count.reasoning == pytest.approx(60 * share)
+
+
+def test_a_servers_count_of_no_reasoning_is_not_believed_beside_reasoning():
+    told = event(chunk(None, usage={"completion_tokens": 60, "completion_tokens_details": {"reasoning_tokens": 0}}))
+    end = (20.0, finish() + told + DONE)
+    read = make_trace(make_outcome((10.0, reasoning("x" * 30)), (11.0, content("y" * 30)), end))
+    assert read.count.reasoning == pytest.approx(30)

@@ -70,6 +70,7 @@ def around_from(manifest: Manifest, summary: SpeedSummary, scenario: Scenario, s
         cpu=cpu,
         headline=scenario.headline and not scenario.prefix_caching,
         hosted=manifest.origin == "endpoint",
+        thinking=declared.get("thinking"),
         **of_the_server(observed),
         synthetic=synthetic,
         preliminary_scale=scale.scale if scale.preliminary else None,

@@ -11,6 +11,7 @@ from paribus.conditions.flags import Severity
 from paribus.speed.metrics.tokens import UsageCheck
 from paribus.speed.rows import Row
 from paribus.speed.statistics import percentile
+from paribus.speed.thinking import thought
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Facts:
     cpu: bool = False
     hosted: bool = False
     headline: bool = True
+    thinking: bool | None = None
+    """Whether the system runs with thinking on; None where nobody declared it."""
     synthetic: str = ""
     preliminary_scale: str | None = None
     lag_ms_p99: float | None = None
@@ -150,6 +153,14 @@ def cached(facts: Facts) -> Flag | None:
     """Cached prompt tokens in a headline scenario."""
     tokens = sum(row.cached_tokens or 0 for row in facts.rows)
     return flag("cached", f"{tokens:,} prompt tokens") if facts.headline and tokens else None
+
+
+def thinking_mismatch(facts: Facts) -> Flag | None:
+    """Reasoning in answers of a system that runs with thinking off (PROTOCOL rule 2); up to 1% of them: a warning."""
+    found = thought(facts.rows)
+    if facts.thinking is not False or not found.thought:
+        return None
+    return flag("thinking_mismatch", str(found), None if found.many else "warning")
 
 
 def cached_answers(facts: Facts) -> Flag | None:
@@ -346,6 +357,7 @@ START_RULES: tuple[Rule, ...] = (
     usage_unverified,
     usage_mismatch,
     counters_disagree,
+    thinking_mismatch,
     cached_answers,
     client_bound,
     admits,

@@ -168,6 +168,7 @@ def around_of(
         cpu=catalog.hardware(str(planned.declared["hardware"])).card.kind == "cpu",
         headline=scenario.headline and not scenario.prefix_caching,
         hosted=session.hosted,
+        thinking=planned.declared.get("thinking"),
         **of_the_server(session.observed, session.record.observed),
         synthetic=_synthetic(scenario, session.system),
         preliminary_scale=scale.scale if scale.preliminary else None,

@@ -23,6 +23,8 @@ SHARE = 0.02
 """Usage and text may differ by max(8 tokens, 2%) on sums."""
 MARKUP = 2
 """Tags that a server strips from reasoning, counted and never shown."""
+OPENS, CLOSES = "<think>", "</think>"
+"""Around reasoning in the text of a server that doesn't tell it apart."""
 IMPLAUSIBLE = 3
 """Without the model's tokenizer: no tokenizer cuts a text into three times (or a third of) the standard tokens."""
 
@@ -112,10 +114,16 @@ def _reached(ends: Sequence[int], lengths: Sequence[int]) -> list[int]:
 
 
 def _reasoning(answer: Answer, total: float, delivered: str) -> float:
-    """Tokens of reasoning among the total: the server's own count, else characters in proportion."""
-    if answer.usage is not None and answer.usage.reasoning_tokens is not None:
+    """Tokens of reasoning among the total: the server's own count, else characters in proportion.
+
+    A server that knows no reasoning sends it as text that begins with `<think>`; blanks are no thought.
+    """
+    if answer.usage is not None and answer.usage.reasoning_tokens:
         return float(min(answer.usage.reasoning_tokens, total))
-    return total * len(answer.reasoning) / len(delivered) if delivered else 0.0
+    shown = answer.text.lstrip()
+    block = shown.removeprefix(OPENS).split(CLOSES)[0] if shown.startswith(OPENS) else ""
+    thought = sum(len(each) for each in (answer.reasoning, block) if each.strip())
+    return total * thought / len(delivered) if delivered else 0.0
 
 
 @dataclass(frozen=True)

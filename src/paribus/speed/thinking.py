@@ -1,0 +1,38 @@
+"""Whether the switch for thinking was obeyed: the reasoning in answers of a system that runs with thinking off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paribus.speed.rows import Row
+
+EMPTY_BLOCK = 8
+"""Tokens of markup that a block without a thought may hold: some templates write one where thinking is off."""
+FEW = 0.01
+"""Share of the answers that may reason against the switch before the run isn't the one that it says it is."""
+
+
+@dataclass(frozen=True)
+class Thought:
+    """Answers that came, those of them with more reasoning than an empty block has, and their reasoning tokens."""
+
+    answers: int
+    thought: int
+    tokens: float
+
+    @property
+    def many(self) -> bool:
+        """Whether more than 1% of the answers reasoned."""
+        return self.thought > FEW * self.answers
+
+    def __str__(self) -> str:
+        share = 100 * self.thought / max(1, self.answers)
+        return f"{self.thought} of {self.answers} answers ({share:.1f}%) hold {self.tokens:,.0f} tokens of reasoning"
+
+
+def thought(rows: Sequence[Row]) -> Thought:
+    """The reasoning in answers, whether delivered or only billed. Cut answers count: what they hold was written."""
+    came = [row for row in rows if row.ok or row.cut]
+    found = [row.reasoning_tokens for row in came if row.reasoning_tokens > EMPTY_BLOCK]
+    return Thought(len(came), len(found), sum(found))
