@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,11 +58,14 @@ def test_a_torn_last_line_is_ignored_by_readers_too(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_one_sentence_to_the_end(tmp_path: Path) -> None:
     """Closing the file tries once more to write what found no room."""
-    with pytest.raises(EnvironmentFault, match="is full"), Journal(tmp_path / "journal.jsonl", HEADER) as journal:
-        journal._file.close()
-        journal._file = Path("/dev/full").open("ab")
-        journal.append(entry("t", "a", 0, "first"))
-    assert not journal.entries
+
+    def fill() -> None:
+        with Path("/dev/full").open("ab") as full, Journal(tmp_path / "journal.jsonl", HEADER) as journal:
+            os.dup2(full.fileno(), journal._file.fileno())
+            journal.append(entry("t", "a", 0, "first"))
+
+    with pytest.raises(EnvironmentFault, match="is full"):
+        fill()
 
 
 def test_a_key_is_appended_once(tmp_path: Path) -> None:
