@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,13 @@ import pyarrow.parquet as pq
 from paribus.catalog import Catalog, Job, Plan, Totals
 from paribus.catalog.configuration import Overrides, configure
 from paribus.catalog.declare import Place, declare_scenario
-from paribus.conditions import run_id
+from paribus.conditions import SystemName, run_id
 from paribus.engines import Session, StartRecord, engine_build_id, run_job
 from paribus.engines.counters import parse_metrics
 from paribus.engines.local import ask
 from paribus.engines.weights import total_bytes
 from paribus.machine import scrub
+from paribus.results.run import all_runs
 from paribus.speed.run import measure_speed_start
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +57,11 @@ def made(python: Path, name: str, script: Path, *words: str) -> Path:
         assert ran.returncode == 0, ran.stderr[-2000:]
         half.rename(folder)
     return folder
+
+
+def strangers(root: Path, models: Collection[str]) -> list[str]:
+    """Runs of some models among a repository's results, or its demo's: none may be there of a test's own models."""
+    return [str(run.path) for run in all_runs(root) if SystemName.parse(run.path.system).model in models]
 
 
 @dataclass

@@ -9,7 +9,7 @@ from paribus.catalog import Catalog
 from paribus.engines import build_environment, fetch_weights
 from paribus.engines.local import ask_json
 
-pytestmark = pytest.mark.engines
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(1200)]
 
 DECODERS = {
     "plain": "{method: plain}",
