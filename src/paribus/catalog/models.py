@@ -15,6 +15,7 @@ from pydantic import Field, field_validator, model_validator
 
 from paribus.catalog.engine_use import CONTEXT_SETTINGS, Decoder, EngineUse, Hosted, Image, Override, split_launch
 from paribus.catalog.specs import UNPINNED, Scalar, Sha256, SlugName, Spec, Text, stays_inside
+from paribus.catalog.switches import switch_faults
 from paribus.catalog.weights import CardKind, Drafter, Needs, Precision, Weights
 from paribus.conditions import SystemName, hash12
 
@@ -81,6 +82,13 @@ class Thinking(Spec):
         """YAML reads the bare keys `on` and `off` as truth values: they are meant as words here."""
         words = {True: "on", False: "off"}
         return {words.get(k, k): v for k, v in given.items()} if isinstance(given, dict) else given
+
+    @model_validator(mode="after")
+    def _nothing_else(self) -> Thinking:
+        fault = switch_faults(self.switch, self.on, self.off)
+        if fault:
+            raise ValueError(fault)
+        return self
 
 
 class Parameters(Spec):
