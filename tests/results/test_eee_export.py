@@ -27,6 +27,7 @@ from paribus.conditions import CheckFailed, UsageError
 from paribus.quality.asking import seed_of
 from paribus.quality.journal import Key
 from paribus.quality.samples import Sample, read_samples, write_samples
+from paribus.quality.summary import BY_EXAM_YEAR, Score
 from paribus.results.eee import Answered, Asked, Subject, aggregate, instance, record_uuid
 from paribus.results.eee_files import asked_of, write_run
 from paribus.results.items import grade
@@ -175,6 +176,17 @@ def test_a_failed_answer_and_items_that_are_not_at_hand_still_make_a_record(
     record = instance(read_summary(run), task, SUBJECT, Asked(None, None), Answered(failed, ()))
     assert (record["error"], record["sample_hash"], record["answer_attribution"]) == ("http_500", None, [])
     assert faults(schemas["instance_level_eval"], record) == []
+
+
+def test_each_interval_says_how_it_was_made(run: RunFolder) -> None:
+    summary = read_summary(run)
+    assert summary.quality is not None
+    by_year = Score(name=BY_EXAM_YEAR, title="by year", value=0.5, low=0.1, high=0.9)
+    both = summary.quality.model_copy(update={"scores": [summary.quality.scores[0], by_year]})
+    task = Catalog(ROOT).task("aime-2024-2026")
+    found = aggregate(summary.model_copy(update={"quality": both}), task, SUBJECT, "x", b"")["evaluation_results"]
+    methods = [one["score_details"]["uncertainty"]["confidence_interval"]["method"] for one in found]
+    assert methods == ["Beta at the effective sample size, clustered by question", "Student's t over exam years"]
 
 
 def test_every_task_at_hand_has_an_aggregate(run: RunFolder, schemas: dict[str, Any]) -> None:

@@ -20,10 +20,12 @@ from paribus.catalog import QualityTask
 from paribus.conditions.manifest import LICENCE_STATEMENT
 from paribus.quality.journal import Entry
 from paribus.quality.samples import Sample
-from paribus.quality.summary import QualitySummary, Score
+from paribus.quality.summary import BY_EXAM_YEAR, QualitySummary, Score
 from paribus.results.run import RunSummary
 
 FORMAT = "0.3.0"
+METHODS = {BY_EXAM_YEAR: "Student's t over exam years"}
+"""How intervals are made, of scores whose interval is no Beta over questions."""
 Record = dict[str, Any]
 _DATA_SET = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
 
@@ -144,7 +146,7 @@ def _result(run: RunSummary, task: QualityTask, quality: QualitySummary, score: 
                 "lower": score.low,
                 "upper": score.high,
                 "confidence_level": 0.95,
-                "method": "Beta at the effective sample size, clustered by question",
+                "method": METHODS.get(score.name, "Beta at the effective sample size, clustered by question"),
             },
             "num_samples": quality.items,
         }
