@@ -221,8 +221,8 @@ def test_a_research_implementation_says_so(monkeypatch):
 
 
 def test_the_switch_for_thinking_is_in_the_rendered_prompt(monkeypatch):
-    on = {"chat_template_kwargs": {"enable_thinking": True}}
-    system = system_with(Decoder(method="plain"), thinking=Thinking(switch="chat_template", on=on))
+    on, off = ({"chat_template_kwargs": {"enable_thinking": value}} for value in (True, False))
+    system = system_with(Decoder(method="plain"), thinking=Thinking(switch="chat_template", on=on, off=off))
     _, asked = observed(
         monkeypatch, system, PROPS | {"sampling_fields": ["seed", "temperature", "top_p", "top_k", "min_p"]}
     )

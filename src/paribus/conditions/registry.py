@@ -123,6 +123,7 @@ CONDITIONS = _table(
     Condition("context_per_slot", "observed", "shown", "", "context of a request", "tokens"),
     Condition("weights_format", "observed", "shown", "", "format of the weights"),
     Condition("rendered_prompt", "observed", "shown", "", "a prompt as the template renders it"),
+    Condition("thinking_switch", "observed", "shown", "", "the switch for thinking"),
     Condition("research_implementation", "observed", "always", "", "research implementation"),
     Condition("not_started", "observed", "shown", "", "why its server did not start"),
     Condition("died", "observed", "shown", "", "why its server died while it was measured"),

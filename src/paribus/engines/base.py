@@ -156,6 +156,10 @@ class Engine(Protocol):
         ones), for those that the server tells; the session compares them with what was declared.
         """
 
+    def rendered(self, running: Running) -> str | None:
+        """One short message as the chat template renders it with the launch's switch for thinking; None where the
+        server doesn't show it."""
+
     def compilations(self, log_text: str) -> list[Compilation]:
         """What a part of the log says was compiled or captured. In the measured part it invalidates the start."""
 
@@ -216,6 +220,10 @@ class Adapter:
     def gauges(self, metrics_text: str) -> dict[str, float]:
         """Gauges by the table."""
         return named(metrics_text, self.metrics, GAUGES)
+
+    def rendered(self, running: Running) -> str | None:  # noqa: ARG002 (the protocol's signature)
+        """None: the server shows no rendered prompt."""
+        return None
 
     def compilations(self, log_text: str) -> list[Compilation]:  # noqa: ARG002 (the protocol's signature)
         """None: an engine that compiles nothing, or doesn't say."""

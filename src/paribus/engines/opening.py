@@ -22,6 +22,7 @@ from paribus.engines.readback import read_back
 from paribus.engines.registry import engine as find_engine
 from paribus.engines.session import Session
 from paribus.engines.starting import Starting, real_answer, start_server
+from paribus.engines.thinking import switch_seen
 from paribus.machine import observe_machine, scrub
 from paribus.wire import Endpoint
 
@@ -96,10 +97,12 @@ def _started(started: Starting, adapter: Engine, prepared: Prepared, log: Path) 
     launch = replace(prepared.launch, port=started.port)
     system, text = launch.system, log.read_text(encoding="utf-8", errors="replace")
     try:
-        read = adapter.observe(Running(started.base, text, launch))
+        running = Running(started.base, text, launch)
+        read = adapter.observe(running)
     except (NoAnswer, LookupError, TypeError, ValueError) as error:
         raise EnvironmentFault(f"{adapter.name} doesn't say what it runs ({error}); {log_end(log)}") from error
-    observed = observe_machine() | _read(adapter, launch, read) | prepared.observed
+    observed = observe_machine() | _read(adapter, launch, read) | switch_seen(adapter, running, read)
+    observed |= prepared.observed
     observed["load_s"] = round(started.seconds, 2)
     compiled = [each.seconds for each in adapter.compilations(text) if each.seconds is not None]
     if compiled:

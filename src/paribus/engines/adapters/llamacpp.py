@@ -80,6 +80,10 @@ class LlamaCpp(Adapter):
         script = launch.root / "envs" / "llamacpp" / "serve.py"
         return [str(launch.python), "-u", str(script), json.dumps(wanted, sort_keys=True)]
 
+    def rendered(self, running: Running) -> str | None:
+        """By `/apply-template`."""
+        return _rendered(running.base, running.launch.system)
+
     def observe(self, running: Running) -> dict[str, Any]:
         """Version, slots, context and sampling defaults from `/props`, the rendered prompt from `/apply-template`.
 

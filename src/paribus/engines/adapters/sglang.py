@@ -229,6 +229,10 @@ class SGLang(Adapter):
         }
         return {name: value for name, value in read.items() if value is not None}
 
+    def rendered(self, running: Running) -> str | None:
+        """By `/tokenize` of a message and `/detokenize`."""
+        return _rendered(running)
+
     def compilations(self, log_text: str) -> list[Compilation]:
         """Captured graphs and compiled shapes, with their seconds."""
         found = []

@@ -99,6 +99,10 @@ class Transformers(Adapter):
         """The server says after each answer how many graphs torch compiled for it."""
         return [Compilation(f"{graphs} graphs") for graphs in _COMPILED.findall(log_text)]
 
+    def rendered(self, running: Running) -> str | None:
+        """By `/apply-template`."""
+        return _rendered(running.base, running.launch.system)
+
     def observe(self, running: Running) -> dict[str, Any]:
         """Everything from `/props`, and the rendered prompt with the system's switch for thinking."""
         props, system = ask_json(f"{running.base}/props"), running.launch.system

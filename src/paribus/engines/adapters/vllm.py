@@ -111,6 +111,10 @@ class Vllm(Adapter):
             "settings": settings,
         }
 
+    def rendered(self, running: Running) -> str | None:
+        """By `/tokenize` of a message and `/detokenize`."""
+        return _rendered(running)
+
     def compilations(self, log_text: str) -> list[Compilation]:
         """Graphs compiled and captured, and kernels compiled while serving."""
         return log.compilations(log_text)
