@@ -2,8 +2,8 @@
 
 Usage: serve.py '<JSON>'. Needs nothing but `xllamacpp`. The JSON holds `model` (GGUF file), `alias`, `host`, `port`,
 `slots`, `context_per_slot`, `threads`, `batch`, `ubatch`, `poll`, `kv_unified`, `cache_prompt`, `options` (layers on
-the card, flash attention, types of the cache), `sampling` (the server's own defaults) and `speculative` ({} or
-{"type": ..., "drafter": file, parameters}). The server ends with its parent.
+the card, flash attention, types of the cache), `sampling` (what holds where a request says nothing) and `speculative`
+({} or {"type": ..., "drafter": file, parameters}). The server ends with its parent.
 """
 
 import ctypes
@@ -48,6 +48,18 @@ def options(params: Any, wanted: dict[str, Any]) -> None:
             setattr(params, key, value)
 
 
+PENALTIES = {"presence_penalty": "penalty_present", "repeat_penalty": "penalty_repeat"}
+ALL_SAMPLING = (1 << 12) - 1
+"""Every bit of llama.cpp's `common_params_sampling_config`: set by hand, so not taken from the weights' file."""
+
+
+def sampling(params: Any, wanted: dict[str, Any]) -> None:
+    """Set what holds where a request says nothing, whatever `general.sampling.*` in the weights' file says."""
+    for key, value in wanted.items():
+        setattr(params, PENALTIES.get(key, key), value)
+    params.user_sampling_config = ALL_SAMPLING
+
+
 def parameters(wanted: dict[str, Any]) -> Any:
     """The server's parameters."""
     params = xllamacpp.CommonParams()
@@ -69,8 +81,7 @@ def parameters(wanted: dict[str, Any]) -> Any:
     params.endpoint_metrics = True
     params.ui = False
     options(params, wanted["options"])
-    for key, value in wanted["sampling"].items():
-        setattr(params.sampling, key, value)
+    sampling(params.sampling, wanted["sampling"])
     if wanted["speculative"]:
         speculate(params, wanted["speculative"])
     return params

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.catalog import Catalog, Decoder, ModelFile, System
-from paribus.conditions import SystemName, UsageError
+from paribus.conditions import EnvironmentFault, SystemName, UsageError
 from paribus.engines import Engine, Launch, Running, engine, engines
 from paribus.engines.counters import grown, parse_metrics
 
@@ -75,7 +75,14 @@ def test_the_command_of_plain_decoding():
         "kv_unified": False,
         "cache_prompt": False,
         "options": {},
-        "sampling": {},
+        "sampling": {
+            "temp": 1.0,
+            "top_p": 1.0,
+            "top_k": 0,
+            "min_p": 0.0,
+            "presence_penalty": 0.0,
+            "repeat_penalty": 1.0,
+        },
         "speculative": {},
     }
 
@@ -83,6 +90,7 @@ def test_the_command_of_plain_decoding():
 PROGRAM = """\
 /usr/bin/llama-server --model /w/m.gguf --alias smollm2-135m --host 127.0.0.1 --port 8123 --parallel 16
 --ctx-size 65536 --threads 2 --batch-size 2048 --ubatch-size 512 --poll 0 --cache-ram 0 --fit off --log-colors off
+--temp 1.0 --top-p 1.0 --top-k 0 --min-p 0.0 --presence-penalty 0.0 --repeat-penalty 1.0
 --no-kv-unified --no-cache-prompt --metrics --no-webui --offline"""
 
 
@@ -96,8 +104,8 @@ def test_a_program_on_the_path_is_told_the_same_in_flags():
     golden = PROGRAM.replace("\n", " ")
     assert flags(plain) == golden
     assert flags(plain, prefix_caching=True) == golden.replace("--no-cache-prompt", "--cache-prompt")
-    card = flags(plain, n_gpu_layers=99, flash_attn="on", cache_type_k="q8_0", top_k=0)
-    assert "--n-gpu-layers 99 --flash-attn on --cache-type-k q8_0 --top-k 0" in card
+    card = flags(plain, n_gpu_layers=99, flash_attn="on", cache_type_k="q8_0")
+    assert "--n-gpu-layers 99 --flash-attn on --cache-type-k q8_0 --temp 1.0" in card
 
 
 @pytest.mark.parametrize(
@@ -249,6 +257,43 @@ def test_every_engine_is_found_and_whole():
         engine("vllmm")
 
 
+QWEN = "qwen3.6-35b-a3b--q4-k-m--llamacpp--plain"
+
+
+def test_a_cards_penalty_is_sent_and_what_the_program_calls_otherwise_is_not():
+    """Its `repetition_penalty` does nothing: llama.cpp's own word is `repeat_penalty`."""
+    fields = engine("llamacpp").sampling_fields(CATALOG.system(QWEN))
+    assert CATALOG.system(QWEN).sampling.fields().keys() <= fields
+    assert "repetition_penalty" not in fields
+
+
+@pytest.mark.parametrize("name", sorted(s for s in CATALOG.systems if "--llamacpp" in s))
+def test_what_a_card_leaves_out_has_no_effect_whatever_the_model(name):
+    system = CATALOG.system(name)
+    if system.unsupported_on() is not None:
+        pytest.skip("it can't run")
+    neutral = {"temp": 1, "top_p": 1, "top_k": 0, "min_p": 0, "presence_penalty": 0, "repeat_penalty": 1}
+    assert wanted(system, drafter=Path("/w/d.gguf") if system.drafter else None)["sampling"] == neutral
+    with pytest.raises(UsageError, match="llamacpp knows no launch setting min_p"):
+        wanted(system, min_p=0.05)
+
+
+def read_back(monkeypatch, **params):
+    """What the adapter makes of a server with this sampling of its own."""
+    props = {"total_slots": 1, "default_generation_settings": {"n_ctx": 512, "params": params}}
+    monkeypatch.setattr("paribus.engines.adapters.llamacpp.ask_json", lambda *_: props)
+    launch = launch_of(CATALOG.system("smollm2-135m--q4-1--llamacpp--plain"))
+    return engine("llamacpp").observe(Running("http://127.0.0.1:1", "xllamacpp 1.2\n", launch))["sampling_defaults"]
+
+
+def test_a_server_that_samples_by_itself_after_all_is_not_measured(monkeypatch):
+    """`general.sampling.*` in a weights' file sets what nobody set by hand."""
+    told = {"temperature": 1.0, "top_k": 0, "min_p": 0.0, "repeat_last_n": 64}
+    assert read_back(monkeypatch, **told, seed=1) == told
+    with pytest.raises(EnvironmentFault, match=r"has sampling of its own \(top_k 64, min_p 0.05\) where a request"):
+        read_back(monkeypatch, **{**told, "top_k": 64, "min_p": 0.05000000074505806})
+
+
 def test_an_endpoint_is_never_started():
     system = CATALOG.system("smollm2-135m--q4-1--llamacpp--plain")
     launch = Launch(ROOT, ROOT, system, ROOT, {}, 1, 1)
@@ -266,7 +311,7 @@ def test_the_version_names_llama_cpps_build_only_where_it_knows_it(monkeypatch):
         ("", "b10549-1a2b3c"),
         ("", "b0-unknown"),
     ):
-        params = {"temperature": 0.8, "speculative.types": "none"}
+        params = {"temperature": 1.0, "speculative.types": "none"}
         props = {"total_slots": 2, "build_info": build, "default_generation_settings": {"n_ctx": 512, "params": params}}
         monkeypatch.setattr("paribus.engines.adapters.llamacpp.ask_json", lambda *_, page=props: page)
         running = Running("http://127.0.0.1:1", wheel, launch)

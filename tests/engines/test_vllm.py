@@ -7,11 +7,12 @@ a card's log says is written after the source of 0.32.0 and 0.33.0, and was not 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from paribus.catalog import Decoder, Drafter, EngineUse, ModelFile, System
+from paribus.catalog import Decoder, Drafter, EngineUse, ModelFile, Sampling, System
 from paribus.conditions import EnvironmentFault, SystemName, UsageError
 from paribus.engines import Engine, Launch, engine
 from paribus.engines.install import failure
@@ -246,6 +247,11 @@ def test_sampling_fields_by_decoder():
     assert {"temperature", "top_p", "top_k", "min_p", "seed"} <= vllm.sampling_fields(system_of(PLAIN))
     assert "min_p" not in vllm.sampling_fields(system_of(ngram))
     assert vllm.sampling_fields(system_of(BLOCKS, "diffusion")) == {"top_p", "top_k"}
+    # Only a value that does something is answered with 400 beside speculation.
+    for given, sent in ((0.0, True), (0.01, False)):
+        drafting = system_of(ngram)
+        model = drafting.model.model_copy(update={"sampling": Sampling(min_p=given, source="a test")})
+        assert ("min_p" in vllm.sampling_fields(replace(drafting, model=model))) is sent
     assert engine("vllm-cpu").sampling_fields(system_of(BLOCKS, "diffusion", "vllm-cpu")) == frozenset()
 
 

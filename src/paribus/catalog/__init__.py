@@ -3,6 +3,7 @@
 from paribus.catalog.hardware import Card, HardwareFile, Speeds, Variant
 from paribus.catalog.load import Catalog, Pair, PairsFile, matches
 from paribus.catalog.models import (
+    NEUTRAL,
     Decoder,
     Drafter,
     EngineUse,
@@ -28,6 +29,7 @@ from paribus.catalog.tasks import KINDS, Canary, Effort, HubSource, QualityTask,
 
 __all__ = [
     "KINDS",
+    "NEUTRAL",
     "Canary",
     "Candidate",
     "Card",

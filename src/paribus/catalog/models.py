@@ -21,6 +21,7 @@ from paribus.conditions import SystemName, hash12
 
 __all__ = [
     "CONTEXT_SETTINGS",
+    "NEUTRAL",
     "UNPINNED",
     "CardKind",
     "Decoder",
@@ -46,16 +47,42 @@ __all__ = [
 ]
 
 
-class Sampling(Spec):
-    """A model card's sampling settings, with the place where the card says so."""
+NEUTRAL: Mapping[str, float | int] = {
+    "temperature": 1.0,
+    "top_p": 1.0,
+    "top_k": 0,
+    "min_p": 0.0,
+    "presence_penalty": 0.0,
+    "repetition_penalty": 1.0,
+}
+"""The value of each sampling setting with which it does nothing."""
 
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    presence_penalty: float | None = None
-    repetition_penalty: float | None = None
+
+class Sampling(Spec):
+    """A model card's sampling settings, with the place where the card says so.
+
+    The bounds are those of engines' requests (OpenAI's API; vllm/sampling_params.py). What turns a filter off is left
+    out, or given as its neutral value (`NEUTRAL`).
+    """
+
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    top_k: int | None = Field(default=None, ge=1)
+    min_p: float | None = Field(default=None, ge=0, le=1)
+    presence_penalty: float | None = Field(default=None, ge=-2, le=2)
+    repetition_penalty: float | None = Field(default=None, gt=0, le=2)
     source: str
+
+    @property
+    def neutral(self) -> frozenset[str]:
+        """Names of the settings that are given and do nothing."""
+        return frozenset(name for name, value in self.fields().items() if value == NEUTRAL[name])
+
+    @property
+    def penalties(self) -> dict[str, float | int]:
+        """The penalties that are given and do something: they depend on what is written already."""
+        given = self.fields().items()
+        return {name: value for name, value in given if name.endswith("_penalty") and name not in self.neutral}
 
     def fields(self) -> dict[str, float | int]:
         """What is sent with each request: the settings that are given."""

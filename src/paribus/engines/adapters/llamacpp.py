@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from paribus.catalog import Scalar, System
-from paribus.conditions import UsageError
+from paribus.catalog import NEUTRAL, Scalar, System
+from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import Adapter, How, Launch, Running, refuse_unknown
 from paribus.engines.counters import LLAMACPP
 from paribus.engines.local import NoAnswer, ask_json
@@ -36,8 +36,8 @@ _LAUNCH: dict[str, Scalar] = {
 llama.cpp's threads wait for each other: where one has to share its core all of them slow down. `cache_prompt`: the
 engine's is on, while a declared condition says off unless `prefix_caching` is set."""
 
-_SAMPLING_DEFAULTS = ("top_k", "min_p")
-"""Optional launch settings: what the server uses where a request says nothing."""
+_SAMPLING = {"temperature": "temp", "repetition_penalty": "repeat_penalty"}
+"""Sampling settings that llama.cpp's flags call by another name than ours."""
 
 _OPTIONS = ("n_gpu_layers", "flash_attn", "cache_type_k", "cache_type_v")
 """Optional launch settings that are handed on as they are: layers on the card, flash attention, types of the cache."""
@@ -71,6 +71,8 @@ class LlamaCpp(Adapter):
     name = "llamacpp"
     ways: tuple[How, ...] = ("env", "binary")
     metrics = LLAMACPP
+    # Without repetition_penalty, whose name in llama.cpp is another (`repeat_penalty`) and would be passed over.
+    fields = frozenset({"temperature", "top_p", "top_k", "min_p", "presence_penalty", "seed"})
 
     def command(self, launch: Launch) -> list[str]:
         """The launcher with its settings as JSON; of a program on the path, the flags that say the same."""
@@ -92,6 +94,7 @@ class LlamaCpp(Adapter):
         """
         props = ask_json(f"{running.base}/props")
         defaults = props["default_generation_settings"]
+        _are_neutral(defaults["params"], running.launch.system)
         wheel = re.search(r"^xllamacpp (\S+)$", running.log, re.MULTILINE)
         context, slots = int(defaults["n_ctx"]), int(props["total_slots"])
         return {
@@ -127,7 +130,9 @@ def _wanted(launch: Launch) -> dict[str, Any]:
         "kv_unified": settings["kv_unified"],
         "cache_prompt": caching,
         "options": {name: launch.settings[name] for name in _OPTIONS if name in launch.settings},
-        "sampling": {name: launch.settings[name] for name in _SAMPLING_DEFAULTS if name in launch.settings},
+        # What a card leaves out has no effect, as with other engines: llama.cpp's own defaults (temperature 0.8,
+        # top_k 40, top_p 0.95, min_p 0.05), and any in the weights' file, are nobody's choice for this model.
+        "sampling": {_SAMPLING.get(name, name): value for name, value in NEUTRAL.items()},
         "speculative": _speculative(launch),
     }
 
@@ -187,7 +192,7 @@ def _version(wheel: str | None, build: str) -> str:
 
 
 def _settings(given: Mapping[str, Scalar]) -> dict[str, Any]:
-    known = (*_LAUNCH, *_SAMPLING_DEFAULTS, *_OPTIONS, *_PASSED_OVER)
+    known = (*_LAUNCH, *_OPTIONS, *_PASSED_OVER)
     refuse_unknown("llamacpp", given, known, "launch setting")
     return {name: given.get(name, default) for name, default in _LAUNCH.items()}
 
@@ -234,9 +239,24 @@ def _drafting(launch: Launch) -> dict[str, Scalar]:
     return wanted
 
 
+_IN_PROPS = {_SAMPLING[name] if name == "repetition_penalty" else name: value for name, value in NEUTRAL.items()}
+"""The neutral values by their names in `/props`."""
+
+
+def _are_neutral(params: Mapping[str, Any], system: System) -> None:
+    """Raise `EnvironmentFault` where the server's own sampling isn't what it was started with."""
+    other = {name: params[name] for name, value in _IN_PROPS.items() if abs(params.get(name, value) - value) > 1e-6}
+    if other:
+        said = ", ".join(f"{name} {value:g}" for name, value in other.items())
+        raise EnvironmentFault(
+            f"{system.name}: llama.cpp's server has sampling of its own ({said}) where a request says nothing, though "
+            "it was started with none: this build takes it from elsewhere, and its answers would be another model's"
+        )
+
+
 def _sampling_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
     """What the server does where a request says nothing; floats rounded from single precision."""
-    names = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repeat_penalty", "samplers")
+    names = (*_IN_PROPS, "typical_p", "repeat_last_n", "samplers")
     return {
         name: round(params[name], 6) if isinstance(params[name], float) else params[name]
         for name in names

@@ -29,7 +29,8 @@ SAMPLING = frozenset(
     {"temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty", "seed"}
 )
 _NOT_SPECULATING = frozenset({"min_p"})
-"""Answered with 400 beside speculation (vllm/sampling_params.py, `_validate_spec_decode`)."""
+"""Answered with 400 beside speculation, unless the value is the neutral one (vllm/sampling_params.py,
+`_validate_spec_decode`)."""
 _DIFFUSION = frozenset({"top_p", "top_k"})
 """What the diffusion path takes: temperature is a schedule of its own, and any but 1.0 is answered with 400, as are
 seed and min_p; penalties are passed over (vllm/sampling_params.py, `_validate_diffusion`)."""
@@ -58,10 +59,11 @@ class Vllm(Adapter):
         self.name = name
 
     def sampling_fields(self, system: System) -> frozenset[str]:
-        """By decoder: vLLM answers others with 400."""
+        """By decoder: vLLM answers others with 400. What a card sets to its neutral value is sent beside speculation
+        as it is without."""
         if system.decoder.method == "block-diffusion":
             return _DIFFUSION
-        return SAMPLING - _NOT_SPECULATING if system.decoder.speculates else SAMPLING
+        return SAMPLING - (_NOT_SPECULATING - system.sampling.neutral if system.decoder.speculates else frozenset())
 
     def command(self, launch: Launch) -> list[str]:
         """`vllm serve`, through Python: the program's own file names the folder it was installed in.
