@@ -102,7 +102,7 @@ def asking(folder: Path, *options: str):
 
     def extra(session: Session):
         asked = speed(session, folder / "asked", *options, requests=6, at_once=4, cap=48)
-        return asked, ask_json(f"{session.base}/props")
+        return asked, ask_json(f"{session.base}/props", timeout_s=120)
 
     return extra
 
@@ -115,9 +115,9 @@ def seeded(session: Session) -> list[str]:
         ask_json(url, {**body, "seed": seed}, timeout_s=120)["choices"][0]["message"]["content"] for seed in (7, 7, 8)
     ]
     with pytest.raises(NoAnswer, match=r"HTTP 400.*doesn't know, for this model: temperature"):
-        ask_json(url, {**body, "temperature": 0.5})
+        ask_json(url, {**body, "temperature": 0.5}, timeout_s=120)
     with pytest.raises(NoAnswer, match=r"HTTP 400.*the context holds 4096"):
-        ask_json(url, {"messages": [{"role": "user", "content": "x" * 5000}]})
+        ask_json(url, {"messages": [{"role": "user", "content": "x" * 5000}]}, timeout_s=120)
     return texts
 
 
