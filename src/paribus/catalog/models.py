@@ -61,8 +61,8 @@ NEUTRAL: Mapping[str, float | int] = {
 class Sampling(Spec):
     """A model card's sampling settings, with the place where the card says so.
 
-    The bounds are those of engines' requests (OpenAI's API; vllm/sampling_params.py). What turns a filter off is left
-    out, or given as its neutral value (`NEUTRAL`).
+    The bounds are those of engines' requests (OpenAI's API; vllm/sampling_params.py). A `top_k` that turns it off is
+    left out: 0 is refused by some engines, -1 by others.
     """
 
     temperature: float | None = Field(default=None, ge=0, le=2)
