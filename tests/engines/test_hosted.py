@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from private_catalog import write_hosted
 from pydantic import ValidationError
 
 from paribus.catalog import Catalog, Hosted, Plan, Surroundings, System, resolve
+from paribus.catalog.hosts import key_name
 from paribus.conditions import CheckFailed, EnvironmentFault, Manifest, RunPath, UsageError
 from paribus.engines import Launch, Running, check_launch, engine, open_session, planned_launch, run_job
 from paribus.engines.endpoints import endpoint_of
@@ -26,7 +28,7 @@ from scripted import Script
 from scripted.script import Step, answer_body
 
 ROOT = Path(__file__).parents[2]
-OWN = "url_env: OWN_URL, api_key_env: OWN_KEY"
+OWN = "url_env: OWN_URL, api_key_env: OWN_API_KEY"
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def test_a_server_that_runs_already_is_measured_by_its_job_and_never_ranked(
     (job,) = plan.jobs
     assert job.needs == [], "there is nothing to build or fetch"
     monkeypatch.setenv("OWN_URL", scripted.base_url + "/")
-    monkeypatch.setenv("OWN_KEY", "sk-scripted-0123456789")
+    monkeypatch.setenv("OWN_API_KEY", "sk-scripted-0123456789")
     monkeypatch.setenv("PARIBUS_LOCKS", str(tmp_path / "locks"))
     monkeypatch.delenv("PARIBUS_WORKFLOW_PID", raising=False)
     run_job(clone, plan, job.job, lambda s, p, to: measure_speed_start(s, p, catalog, to), catalog=catalog, tell=False)
@@ -96,7 +98,7 @@ def test_a_rate_limit_is_a_failure_of_a_speed_run_and_is_recorded(clone, scripte
     scripted.register("limited", whole, limit)
     catalog, plan = planned(clone, write_hosted(tmp_path / "mine", OWN, model="limited"))
     monkeypatch.setenv("OWN_URL", scripted.base_url)
-    monkeypatch.setenv("OWN_KEY", "k")
+    monkeypatch.setenv("OWN_API_KEY", "k")
     monkeypatch.setenv("PARIBUS_LOCKS", str(tmp_path / "locks"))
     monkeypatch.delenv("PARIBUS_WORKFLOW_PID", raising=False)
     with pytest.raises(CheckFailed, match="http_429"):
@@ -125,11 +127,15 @@ def session(clone: Path, private: Path):
     [
         ({}, EnvironmentFault, "the environment variable OWN_URL must hold the server's address"),
         ({"OWN_URL": "http://127.0.0.1:1"}, UsageError, "OWN_URL must end with /v1"),
-        ({"OWN_URL": "http://127.0.0.1:1/v1"}, EnvironmentFault, "the environment variable OWN_KEY holds no API key"),
+        (
+            {"OWN_URL": "http://127.0.0.1:1/v1"},
+            EnvironmentFault,
+            "the environment variable OWN_API_KEY holds no API key",
+        ),
     ],
 )
 def test_what_the_environment_lacks_is_named(clone, tmp_path, monkeypatch, variables, error, said):
-    for name in ("OWN_URL", "OWN_KEY"):
+    for name in ("OWN_URL", "OWN_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -141,7 +147,7 @@ def test_what_a_service_says_of_a_wrong_key_does_not_give_it_away(clone, scripte
     body = json.dumps({"error": {"message": "Incorrect API key provided: abc-very-secret-1"}}).encode()
     scripted.register("m", Script((Step(0, body),), status=401, content_type="application/json", framing="length"))
     monkeypatch.setenv("OWN_URL", scripted.base_url)
-    monkeypatch.setenv("OWN_KEY", "abc-very-secret-1")
+    monkeypatch.setenv("OWN_API_KEY", "abc-very-secret-1")
     with (
         pytest.raises(EnvironmentFault, match="HTTP 401") as caught,
         session(clone, write_hosted(tmp_path / "mine", OWN)),
@@ -155,8 +161,25 @@ def test_what_a_service_says_of_a_wrong_key_does_not_give_it_away(clone, scripte
     [
         ({}, "either url or url_env"),
         ({"url": "https://a.example/v1", "url_env": "X", "api_key_env": "K"}, "either url or url_env"),
-        ({"url": "https://a.example/v1"}, "needs api_key_env"),
+        ({"url": "https://a.example/v1"}, "needs api_key_env: PARIBUS_A_EXAMPLE_API_KEY"),
         ({"url": "http://127.0.0.1:8000/v1", "api_key_env": "K"}, "pattern"),
+        ({"url": "https://169.254.169.254/v1", "api_key_env": "AWS_SECRET_ACCESS_KEY"}, "no public host"),
+        ({"url": "https://169.254.169.254/v1", "api_key_env": "PARIBUS_X_API_KEY"}, "no public host"),
+        ({"url": "https://2852039166/v1", "api_key_env": "PARIBUS_X_API_KEY"}, "no public host"),
+        ({"url": "https://0x7f.1/v1", "api_key_env": "PARIBUS_X_API_KEY"}, "no public host"),
+        ({"url": "https://[fe80::1]/v1", "api_key_env": "PARIBUS_X_API_KEY"}, "no public host"),
+        ({"url": "https://10.0.0.8:8443/v1", "api_key_env": "PARIBUS_X_API_KEY"}, "no public host"),
+        ({"url": "https://localhost/v1", "api_key_env": "PARIBUS_X_API_KEY"}, "no public host"),
+        ({"url": "https://metadata.google.internal/v1", "api_key_env": "PARIBUS_X_API_KEY"}, "no public host"),
+        ({"url": "https://evil.example/v1", "api_key_env": "AWS_SECRET_ACCESS_KEY"}, "not the key of evil.example"),
+        ({"url": "https://evil.example/v1", "api_key_env": "OPENROUTER_API_KEY"}, "not the key of evil.example"),
+        ({"url": "https://evil.example/v1", "api_key_env": "PARIBUS_OTHER_EXAMPLE_API_KEY"}, "not the key of"),
+        ({"url": "https://openrouter.ai@evil.example/v1", "api_key_env": "OPENROUTER_API_KEY"}, "neither user"),
+        ({"url": "https://evil.example/?/v1", "api_key_env": "PARIBUS_EVIL_EXAMPLE_API_KEY"}, "neither user"),
+        ({"url": "https://openrouter.ai/api/v1", "api_key_env": "INCEPTION_API_KEY"}, "not the key of openrouter.ai"),
+        ({"url_env": "OWN_URL", "api_key_env": "AWS_SECRET_ACCESS_KEY"}, "that is OWN_API_KEY"),
+        ({"url_env": "HOME", "api_key_env": None}, "must end with _URL"),
+        ({"url_env": "_URL", "api_key_env": None}, "pattern|must end with _URL"),
     ],
 )
 def test_an_address_is_public_or_comes_from_the_environment(given, said):
@@ -164,9 +187,22 @@ def test_an_address_is_public_or_comes_from_the_environment(given, said):
         Hosted(model="m", source="a test", **given)
 
 
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        ("https://api.my-lab.org/v1", "PARIBUS_API_MY__LAB_ORG_API_KEY"),
+        ("https://api.my.lab.org:8443/v1", "PARIBUS_API_MY_LAB_ORG_API_KEY"),
+    ],
+)
+def test_a_public_host_has_one_key(url, key):
+    assert Hosted(model="m", source="a test", url=url, api_key_env=key).api_key_env == key
+
+
 def system_at(url: str, kind: str = "autoregressive") -> System:
     hosted = next(s for s in Catalog(ROOT).systems.values() if s.use.hosted)
-    use = hosted.use.model_copy(update={"hosted": Hosted(url=url, model="m", api_key_env="K", source="a test")})
+    key = key_name(urlsplit(url).hostname or "")
+    use = hosted.use.model_copy(update={"hosted": Hosted(url=url, model="m", api_key_env=key, source="a test")})
     model = hosted.model.model_copy(update={"kind": kind, "engines": {hosted.name.engine: use}})
     return System(model, hosted.name)
 

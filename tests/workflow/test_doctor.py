@@ -228,7 +228,12 @@ def test_keys_of_hosted_systems_are_looked_for_and_never_told(small, around, mon
     path = small / "systems/alpha.yaml"
     model = yaml.safe_load(path.read_text())
     model["precisions"]["q8"]["weights"] = {"source": "hosted", "repository": "maker"}
-    hosted = {"url": "https://example.org/v1", "model": "alpha", "api_key_env": "MAKER_API_KEY", "source": "a test"}
+    hosted = {
+        "url": "https://example.org/v1",
+        "model": "alpha",
+        "api_key_env": "PARIBUS_EXAMPLE_ORG_API_KEY",
+        "source": "a test",
+    }
     for use in model["engines"].values():
         use["hosted"] = hosted
     path.write_text(yaml.safe_dump(model))
@@ -236,9 +241,9 @@ def test_keys_of_hosted_systems_are_looked_for_and_never_told(small, around, mon
     profile["card"] = {"kind": "hosted", "title": "somebody else's"}
     (small / "hardware/small/hardware.yaml").write_text(yaml.safe_dump(profile))
     plan = resolve(small, "small", {"quality": False}, around)
-    monkeypatch.delenv("MAKER_API_KEY", raising=False)
+    monkeypatch.delenv("PARIBUS_EXAMPLE_ORG_API_KEY", raising=False)
     [finding] = _needs.keys(Catalog(small), plan)
-    assert (finding.state, "MAKER_API_KEY" in finding.text) == ("lacks", True)
-    monkeypatch.setenv("MAKER_API_KEY", "sk-a-secret-value")
+    assert (finding.state, "PARIBUS_EXAMPLE_ORG_API_KEY" in finding.text) == ("lacks", True)
+    monkeypatch.setenv("PARIBUS_EXAMPLE_ORG_API_KEY", "sk-a-secret-value")
     [finding] = _needs.keys(Catalog(small), plan)
     assert (finding.state, "secret" in finding.text) == ("good", False)

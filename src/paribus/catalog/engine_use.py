@@ -9,10 +9,10 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from paribus.catalog.hosts import own_fault, public_fault
 from paribus.catalog.specs import UNPINNED, Scalar, SlugName, Spec, Text
 from paribus.catalog.weights import Drafter, Needs
 
@@ -97,26 +97,21 @@ class Hosted(Spec):
     model: str
     """The model's name in requests."""
     api_key_env: str | None = Field(default=None, pattern=r"^[A-Z][A-Z0-9_]*$")
-    """The environment variable that holds the key; none: it takes none."""
+    """The environment variable that holds the key, one that belongs to the address (`paribus.catalog.hosts`); none: it
+    takes none."""
     source: str
 
     @model_validator(mode="after")
     def _one_address(self) -> Hosted:
         if (self.url is None) == (self.url_env is None):
             raise ValueError("hosted needs either url or url_env")
-        if self.url is not None and not _reachable(self.url):
-            raise ValueError(f"{self.url} is no address")
-        if self.url is not None and self.api_key_env is None:
-            raise ValueError("hosted at a public address needs api_key_env")
+        if self.url is not None:
+            fault = public_fault(self.url, self.api_key_env)
+        else:
+            fault = own_fault(self.url_env or "", self.api_key_env)
+        if fault:
+            raise ValueError(fault)
         return self
-
-
-def _reachable(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port != 0 and not any(c.isspace() for c in url)
-    except ValueError:
-        return False
 
 
 class Override(Spec):
