@@ -11,7 +11,7 @@ import pytest
 from paribus.catalog import Card, Catalog
 from paribus.conditions import EnvironmentFault
 from paribus.machine import proof
-from paribus.machine.proof import power_limited, prove
+from paribus.machine.proof import power_limited, prove, sm_count
 
 OURS = Path(__file__).resolve().parents[2]
 PCIE = (
@@ -21,7 +21,10 @@ PCIE = (
     "0 power_limit 350000",
     "0 power_default 350000",
 )
-A100 = ("0 name NVIDIA_A100-SXM4-40GB", f"0 device {0x20B0}", "0 cores 6912", "0 memory 42949672960")
+A100 = (
+    *("0 name NVIDIA_A100-SXM4-40GB", f"0 device {0x20B0}", "0 cores 6912", "0 memory 42949672960"),
+    *("0 major 8", "0 minor 0"),
+)
 
 
 def states(proven, state):
@@ -61,7 +64,10 @@ def test_another_card_is_refused_naming_expected_and_found(cards):
     cards.say(*A100)
     [text] = states(cards.prove("h100"), "lacks")
     assert "is for NVIDIA H100 (H100 SXM 80 GB; " in text
-    assert "1 x NVIDIA A100-SXM4-40GB (PCI 20b0:10de, 6,912 cores, 42.9 GB, 700 W by default, " in text
+    assert (
+        "1 x NVIDIA A100-SXM4-40GB (PCI 20b0:10de, 6,912 cores, 108 multiprocessors, 42.9 GB, 700 W by default, "
+        in text
+    )
     assert cards.prove("a100")["variant"] == "A100 SXM 40 GB"
 
 
@@ -232,4 +238,39 @@ def test_cores_are_those_of_the_sms():
     for profile, index in NAMED:
         variant = card_of(profile).variants[index]
         if variant.sm_count is not None and variant.cores is not None:
-            assert variant.cores == variant.sm_count * (64 if profile == "a100" else 128), variant.title
+            told = {"cuda_cores": variant.cores, "compute_capability": f"{card_of(profile).compute_capability:.1f}"}
+            assert sm_count(told) == variant.sm_count, variant.title
+
+
+def test_the_multiprocessors_are_held_against_the_profile():
+    """Of a variant whose profile names no cores; and where they are in doubt, nothing is refused."""
+    sure = {"title": "C 10 GB", "pci_device_ids": ["aaaa:10de"], "sm_count": 100}
+    machine = {"card": "C", "card_count": 1, "pci_device_id": "aaaa:10de", "compute_capability": "8.9"}
+
+    def found(cores, **more):
+        card = Card.model_validate({"kind": "nvidia", "title": "C", "variants": [sure | more]})
+        return prove("c", card, machine | {"cuda_cores": cores})
+
+    assert found(12_800).refusal is None
+    assert "11,520 cores, 90 multiprocessors" in found(11_520).refusal.text
+    doubted = found(11_520, unverified={"sm_count": "a rumour"})
+    assert doubted.refusal is None
+    assert any("sm_count is in doubt (a rumour)" in finding.text for finding in doubted.findings)
+
+
+@pytest.mark.parametrize(
+    ("told", "count"),
+    [
+        ({"cuda_cores": 6912, "compute_capability": "8.0"}, 108),
+        ({"cuda_cores": 16896, "compute_capability": "9.0"}, 132),
+        ({"cuda_cores": 6144, "compute_capability": "12.1"}, 48),
+        ({"cuda_cores": 6912, "compute_capability": "3.5"}, None),
+        ({"cuda_cores": 6912, "compute_capability": "99.0"}, None),
+        ({"cuda_cores": 100, "compute_capability": "9.0"}, None),
+        ({"cuda_cores": 6912}, None),
+        ({"compute_capability": "9.0"}, None),
+        ({}, None),
+    ],
+)
+def test_multiprocessors_are_reckoned_only_where_their_size_is_known(told, count):
+    assert sm_count(told) == count

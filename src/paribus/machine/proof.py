@@ -22,6 +22,12 @@ MEMORY_LEAST, MEMORY_MOST = 0.95, 1.10
 """A data sheet's 80 GB are 2^30 bytes each, less what the driver keeps: 85.5 as 10^9. Shared memory likewise."""
 SHARED = frozenset({VIRTUALIZATION[mode] for mode in (2, 3, 4)})
 """A card that is passed through to one machine is that machine's alone; these are not."""
+CORES_AN_SM = {"7.5": 64, "8.0": 64, "8.6": 128, "8.7": 128, "8.9": 128, "9.0": 128}
+"""CUDA cores of a multiprocessor by compute capability; 128 from 10.0 on. NVML tells cores, not multiprocessors.
+
+Sources: the function that turns versions into cores in `Common/helper_cuda.h` of NVIDIA's cuda-samples, up to 9.0; the
+RTX 5090's 170 multiprocessors and 21,760 cores for 12.0. For 10 and 11 taken to be the same (unverified).
+"""
 APPLE_SHARE = 0.75
 """macOS leaves about three quarters of a Mac's memory to its GPU (not verified)."""
 
@@ -102,12 +108,22 @@ def _agreement(card: Card, variant: Variant, machine: Mapping[str, Any]) -> dict
     cores = machine.get("gpu_cores" if card.kind == "apple" else "cuda_cores")
     if cores is not None and variant.cores is not None:
         agreed["cores"] = cores == variant.cores
+    multiprocessors = sm_count(machine)
+    if multiprocessors is not None and variant.sm_count is not None:
+        agreed["sm_count"] = multiprocessors == variant.sm_count
     memory = card_memory_gb(card, machine)
     if memory is not None and variant.memory_gb is not None:
         agreed["memory_gb"] = MEMORY_LEAST * variant.memory_gb <= memory <= MEMORY_MOST * variant.memory_gb
     if any(not same and name not in variant.unverified for name, same in agreed.items()):
         return None
     return agreed
+
+
+def sm_count(machine: Mapping[str, Any]) -> int | None:
+    """Multiprocessors of an NVIDIA card, out of its cores and its compute capability; None where one wasn't read."""
+    cores, capability = machine.get("cuda_cores"), str(machine.get("compute_capability") or "")
+    each = CORES_AN_SM.get(capability) or (128 if capability.partition(".")[0] in ("10", "11", "12") else None)
+    return int(cores) // each if cores and each and int(cores) % each == 0 else None
 
 
 def card_memory_gb(card: Card, machine: Mapping[str, Any]) -> float | None:
@@ -172,6 +188,7 @@ def identity_words(machine: Mapping[str, Any]) -> str:
     parts = [
         (f"PCI {machine['pci_device_id']}" if machine.get("pci_device_id") else ""),
         (f"{machine['cuda_cores']:,} cores" if machine.get("cuda_cores") else ""),
+        (f"{multiprocessors} multiprocessors" if (multiprocessors := sm_count(machine)) else ""),
         (f"{machine['card_memory_gb']:g} GB" if machine.get("card_memory_gb") else ""),
         (f"{machine['power_default_w']:g} W by default" if machine.get("power_default_w") else ""),
         (f"compute capability {machine['compute_capability']}" if machine.get("compute_capability") else ""),
