@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from paribus.catalog import EngineUse, HardwareFile, ModelFile, Precision, System
 from paribus.catalog.fit import VERDICTS, Verdict, fit
 from paribus.catalog.select import stack_name
+from paribus.catalog.weights import Drafter, Weights
 from paribus.conditions import ParibusError
 from paribus.site.page import Page, Site, View
 
@@ -33,13 +34,25 @@ class Stack:
 
 
 @dataclass(frozen=True)
+class Weighed:
+    """Weights of a precision or a drafter in words: where from, at which revision, what memory; who says so."""
+
+    precision: str
+    where: str
+    revision: str
+    revision_source: str
+    memory: str
+    memory_source: str
+
+
+@dataclass(frozen=True)
 class Entry:
     """One model: facts, its precisions and engines in words, what is bounded or in doubt, and its row in the matrix."""
 
     name: str
     title: str
     facts: tuple[tuple[str, str], ...]
-    weights: tuple[tuple[str, str, str, str], ...]
+    weights: tuple[Weighed, ...]
     engines: tuple[tuple[str, str, str], ...]
     doubts: tuple[str, ...]
     limits: tuple[str, ...]
@@ -74,7 +87,7 @@ def _entry(model: ModelFile, cards: list[HardwareFile]) -> Entry:
         name=model.model,
         title=model.title,
         facts=tuple(_facts(model)),
-        weights=tuple(_weights(name, precision) for name, precision in model.precisions.items()),
+        weights=(*(_weights(name, one) for name, one in model.precisions.items()), *_drafters(model)),
         engines=tuple(_engine(name, use) for name, use in model.engines.items()),
         doubts=tuple(dict.fromkeys(_doubts(model))),
         limits=(*model.limits, *(limit for use in model.engines.values() for limit in use.limits)),
@@ -88,7 +101,8 @@ def _facts(model: ModelFile) -> Iterator[tuple[str, str]]:
         active = model.parameters.active_b
         part = f", {active:g} of them at a time" if active and active != model.parameters.total_b else ""
         yield "parameters", f"{model.parameters.total_b:g} billion{part}"
-    yield "context", f"{model.context:,} tokens" if model.context else "not known"
+    most = f", answers of at most {model.max_output:,}" if model.max_output else ""
+    yield "context", (f"{model.context:,} tokens" if model.context else "not known") + most
     yield "thinking", "no switch" if model.thinking.switch == "none" else "on and off are two systems"
     yield "licence", model.licence
     yield "released", model.released
@@ -101,13 +115,28 @@ def _facts(model: ModelFile) -> Iterator[tuple[str, str]]:
     yield "source", model.source
 
 
-def _weights(name: str, precision: Precision) -> tuple[str, str, str, str]:
-    """Precision, weights, pinned or not, memory."""
-    weights = precision.weights
+def _weights(name: str, precision: Precision) -> Weighed:
+    memory = f"{precision.memory_gb:g} GB" if precision.memory_gb else "not known"
+    return _weighed(name, precision.weights, memory, precision.memory_source or "")
+
+
+def _drafters(model: ModelFile) -> Iterator[Weighed]:
+    """Every drafter once, with the decoders that use it."""
+    users: dict[Drafter, list[str]] = {}
+    for use in model.engines.values():
+        for name, decoder in use.decoders.items():
+            if decoder.drafter is not None:
+                users.setdefault(decoder.drafter, []).append(name)
+    for drafter, names in users.items():
+        memory = f"{drafter.needs_gb:.2g} GB more" if drafter.needs_gb else "not known"
+        yield _weighed(f"drafter of {', '.join(dict.fromkeys(names))}", drafter, memory, "")
+
+
+def _weighed(name: str, weights: Weights, memory: str, memory_source: str) -> Weighed:
     where = "served by its maker" if weights.source == "hosted" else weights.repository
     pinned = "" if weights.source == "hosted" else weights.revision[:12]
-    memory = f"{precision.memory_gb:g} GB" if precision.memory_gb else "not known"
-    return name, where + (f", {weights.file}" if weights.file else ""), pinned, memory
+    where += f", {weights.file}" if weights.file else ""
+    return Weighed(name, where, pinned, weights.revision_source or "", memory, memory_source)
 
 
 def _engine(name: str, use: EngineUse) -> tuple[str, str, str]:
