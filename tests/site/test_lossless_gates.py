@@ -152,3 +152,13 @@ def test_beside_scores_stand_numbers_as_served_of_whole_and_sound_runs(tmp_path:
     assert not any(number in row for number in ("222", "333", "444"))
     assert page.text.count("plain decoding, with 16 requests at once, greedy sampling") == 1
     assert site.page(PAIR).text.count("% right") == before - 1, "a duel shows no greedy score"
+
+
+def test_a_duel_that_its_rules_refuse_shows_no_ratio_that_other_rules_allow(tmp_path: Path) -> None:
+    world = demo_world()
+    assert "1.17 times as fast" in build(world, tmp_path / "before").page(PAIR).text
+    for row in world.rows["pairs"]:
+        row["refused"] = "They differ in the engine"
+    page = build(world, tmp_path / "after").page(PAIR).text
+    assert "Not compared: They differ in the engine" in page
+    assert "times as fast" not in page

@@ -90,7 +90,7 @@ def _meeting(site: Site, hardware: str, scenario: str) -> Meeting | None:
     meetings = []
     for row in site.content.pairs:
         left, right = (site.content.runs.get(str(row[f"{side}_run_id"])) for side in ("left", "right"))
-        if row["hardware"] != hardware or row["pair"] not in order or left is None or right is None:
+        if row["hardware"] != hardware or row["pair"] not in order or left is None or right is None or row["refused"]:
             continue
         figure = speedup_of(left, right)
         if left.row["scenario_or_task"] == scenario and figure is not None:

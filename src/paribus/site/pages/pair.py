@@ -55,8 +55,8 @@ class Duel:
 
     @property
     def ratio(self) -> Figure | None:
-        """How many times as fast the left side is as the right one."""
-        return speedup_of(self.left, self.right) if self.left and self.right else None
+        """How many times as fast the left side is as the right one; none where this pair's rules refuse it."""
+        return speedup_of(self.left, self.right) if self.left and self.right and not self.refused else None
 
 
 @dataclass(frozen=True)
