@@ -96,7 +96,9 @@ def main() -> None:
     # The default action ends the process at once; Python's own handlers would wait for the C++ threads.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     print(f"xllamacpp {xllamacpp.__version__}", flush=True)
-    server = xllamacpp.Server(parameters(wanted))
+    params = parameters(wanted)
+    print(f"cache of keys {params.cache_type_k.name}, of values {params.cache_type_v.name}", flush=True)
+    server = xllamacpp.Server(params)
     print(f"serving at {server.listening_address}", flush=True)
     while os.getppid() == parent:
         threading.Event().wait(0.5)

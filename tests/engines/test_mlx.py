@@ -7,11 +7,12 @@ wheels on PyPI); each test names the file.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from paribus.catalog import Catalog, Decoder, System
+from paribus.catalog import Catalog, Decoder, Sampling, System
 from paribus.conditions import EnvironmentFault, SystemName, UsageError
 from paribus.engines import Running, check_launch, engine, planned_launch, way_of
 
@@ -43,7 +44,7 @@ LM = "PYTHON -m mlx_lm server --model WEIGHTS --host 127.0.0.1 --port 8000 --dec
     ("decoder", "settings", "expected"),
     [
         (Decoder(method="plain"), {}, VLM + "16"),
-        (Decoder(method="plain"), {"max_num_seqs": 4, "kv_bits": 8}, VLM + "4 --kv-bits 8"),
+        (Decoder(method="plain"), {"max_num_seqs": 4, "prefill_step_size": 8}, VLM + "4 --prefill-step-size 8"),
         (Decoder(method="mtp", drafter=DRAFTER), {}, VLM + "16 --draft-model DRAFTER --draft-kind mtp"),
         (Decoder(method="mtp"), {}, VLM + "16 --draft-model WEIGHTS --draft-kind mtp"),
         (
@@ -177,6 +178,7 @@ def test_a_server_that_passed_over_its_drafter_is_refused(monkeypatch):
         "Speculative drafter is incompatible with the target model; "
         "falling back to autoregressive generation: hidden sizes differ"
     )
+        "kv_cache": "8bit",
     with pytest.raises(EnvironmentFault, match="doesn't fit the model and decodes plainly"):
         MLX.observe(Running("http://127.0.0.1:1", bad, launch))
 

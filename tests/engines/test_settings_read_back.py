@@ -13,7 +13,7 @@ from paribus.engines import Launch
 from paribus.engines.readback import differing, read_back
 
 ROOT = Path(__file__).parents[2]
-ENGINE = SimpleNamespace(name="played")
+ENGINE = SimpleNamespace(name="played", deciding={})
 
 
 def launch_of(settings: dict, lossy: dict | None = None) -> Launch:
@@ -38,8 +38,9 @@ def test_a_setting_that_decides_only_the_speed_is_recorded():
     assert read_back(ENGINE, launch, {"settings": {"max_num_seqs": 4, "poll": 0}}) == {
         "effective_settings": {"max_num_seqs": 4, "poll": 0},
         "settings_differ": ["max_num_seqs 4 where 16 was declared"],
+        "kv_cache": "f16",
     }
-    assert read_back(ENGINE, launch, {}) == {}
+    assert read_back(ENGINE, launch, {}) == {"kv_cache": "f16"}, "what isn't told is as the precision declares it"
 
 
 @pytest.mark.parametrize(

@@ -172,9 +172,12 @@ REFUSED = [
     (PLAIN, {"seed": 1}, "no seed in speed runs"),
     (PLAIN, {"speculative_config": "{}"}, "the decoder's parameters decides it"),
     (PLAIN, {"enforce_eager": 1}, "enforce_eager is true or false, not 1"),
-    (PLAIN, {"hf_overrides": "{"}, "hf_overrides is not JSON"),
+    (PLAIN, {"kernel_config": "{"}, "kernel_config is not JSON"),
+    (PLAIN, {"hf_overrides": "{}"}, "hf_overrides is no launch setting: nobody"),
     (PLAIN, {"limit_mm_per_prompt": "[1]"}, "limit_mm_per_prompt must be a JSON object"),
-    (PLAIN, {"generation_config": "auto"}, "a cap on new tokens from the checkpoint; leave it out"),
+    (PLAIN, {"generation_config": "auto"}, "generation_config is no launch setting: Paribus"),
+    (PLAIN, {"override_generation_config": '{"temperature": 0.1}'}, "override_generation_config is no launch setting"),
+    (PLAIN, {"default_chat_template_kwargs": '{"enable_thinking": true}'}, "the switch for thinking .* decides it"),
     (Decoder(method="plain", parameters={"size_n": 4}), {}, "plain decoding takes no parameter: leave out size_n"),
     (Decoder(method="plain", lossy={"steps": 4}), {}, "vLLM has no lossy setting steps for plain"),
     (Decoder(method="undisclosed"), {}, "the adapter of vLLM has no decoder undisclosed"),
@@ -201,12 +204,6 @@ def test_what_vllm_cannot_do_or_would_fake_is_refused_in_words(decoder, settings
         line(decoder, settings)
 
 
-def test_the_checkpoints_defaults_are_taken_only_without_its_cap():
-    words = line(PLAIN, {"generation_config": "auto", "override_generation_config": '{"max_new_tokens": null}'})
-    assert option(words, "--generation-config") == "auto"
-    assert option(words, "--override-generation-config") == '{"max_new_tokens": null}'
-
-
 def test_code_from_a_repository_and_streaming_are_the_engines_not_launch_settings():
     words = line(PLAIN, trust_remote_code=True, streaming_interval=8)
     assert "--trust-remote-code" in words
@@ -219,12 +216,8 @@ def test_older_versions_in_images_get_no_flag_that_they_do_not_know():
     assert "VLLM_CACHE_ROOT" not in engine("vllm").environment(launch_of(PLAIN, how="image"))
 
 
-def test_variables_of_the_catalog_reach_the_process_and_no_others_do():
-    set_ = engine("vllm").environment(launch_of(PLAIN, variables={"VLLM_USE_V2_MODEL_RUNNER": "1"}))
-    assert set_["VLLM_USE_V2_MODEL_RUNNER"] == "1"
-    assert set_["VLLM_NO_USAGE_STATS"] == "1"
-    with pytest.raises(UsageError, match="the variable LD_PRELOAD is none of"):
-        engine("vllm").environment(launch_of(PLAIN, variables={"LD_PRELOAD": "x.so"}))
+def test_no_telemetry_leaves():
+    assert engine("vllm").environment(launch_of(PLAIN))["VLLM_NO_USAGE_STATS"] == "1"
 
 
 def test_on_a_cpu_block_diffusion_gets_its_stand_ins_and_nothing_else_does():

@@ -310,6 +310,8 @@ class System:
         later = {
             "effort": dict(self.thinking_settings) if self.model.thinking.switch == "effort" else None,
             "drafter": lossy_drafter.identity if lossy_drafter else None,
+            "quantization": self.precision.quantization,
+            "dtype": self.precision.dtype,
             "hosted": self.use.hosted.model_dump(include={"url", "model"}, exclude_none=True)
             if self.use.hosted
             else None,

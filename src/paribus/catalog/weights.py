@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
 from paribus.catalog.specs import UNPINNED, Sha256, Spec, Text, stays_inside
 
 CardKind = Literal["cpu", "nvidia", "apple", "hosted"]
+TypeWord = Annotated[str, Field(pattern=r"^[a-z0-9._-]+$")]
 IDENTITY = frozenset({"source", "repository", "revision", "file", "sha256", "file_sha256"})
 """The fields of weights that say which weights they are; the others say how big, and how that is known."""
 
@@ -89,7 +90,13 @@ class Precision(Spec):
     """Memory that weights and a working cache need; none: not known (or hosted)."""
     memory_source: str | None = None
     """Who says so, or the arithmetic behind an estimate."""
-    kv_cache: str = "f16"
+    kv_cache: TypeWord | None = None
+    """Type of the cache of keys and values (`bf16`, `f16`, `fp8`; `none`: the model keeps no cache). Where it isn't
+    said no launch setting may set it, and what the server tells is recorded."""
+    quantization: TypeWord | None = None
+    """The engine's word for how the weights are quantised, where a recipe or an engine tells it; `none`: not at all."""
+    dtype: TypeWord | None = None
+    """Type of numbers that is computed with, where the precision's name doesn't say it."""
     needs: Needs = Needs()
     source: str | None = None
     verified: bool = True

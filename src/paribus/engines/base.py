@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from paribus.catalog import Scalar, System
 from paribus.conditions import UsageError
 from paribus.engines.counters import named
+from paribus.engines.deciding import Deciding
 from paribus.engines.scoring import Call, Scoring
 from paribus.machine.ports import LOCALHOST
 
@@ -111,13 +112,16 @@ class Engine(Protocol):
 
     `ways`: how its server may be had; the first is meant where a system's file doesn't say. `ready_path`: a page that
     answers 200 when loading is over; None for a server that has none, whose first real answer is waited for instead.
-    `metrics_path`: its metrics page; None for one that has none.
+    `metrics_path`: its metrics page; None for one that has none. `deciding`: launch settings that decide the answers,
+    each with what it may say. `variables`: those that a system's file may give its process, by their exact names.
     """
 
     name: str
     ways: tuple[How, ...]
     ready_path: str | None
     metrics_path: str | None
+    deciding: Mapping[str, Deciding]
+    variables: frozenset[str]
 
     def sampling_fields(self, system: System) -> frozenset[str]:
         """Sampling fields that the engine accepts in a request to this system; others are left out and named."""
@@ -152,6 +156,9 @@ class Engine(Protocol):
     def observe(self, running: Running) -> dict[str, Any]:
         """Read the running server back: engine_version, admitted, context, sampling_defaults, rendered_prompt, ...
 
+        `kv_cache`, `quantization` ("none" where there is none), `dtype`: in the engine's words, where the server tells
+        them; the session holds them against the precision's, and they gate comparisons.
+
         `settings`: effective settings under the names of the catalog (launch settings, decoder parameters, lossy
         ones), for those that the server tells; the session compares them with what was declared.
         """
@@ -178,6 +185,20 @@ def refuse_unknown(who: str, given: Iterable[str], known: Iterable[str], what: s
         raise UsageError(f"{who} knows no {what} {', '.join(unknown)}; known: {listed}")
 
 
+def refuse_penalties(system: System, why: str) -> None:
+    """Raise `UsageError` where a decoder drafts under a penalty, for engines whose drafts don't keep to it.
+
+    A penalty depends on every token before: drafts that are checked without it, or with one for all of them, are
+    another model's answers, and no gate at temperature 0 sees it. `why`: what the engine does, with the source.
+    """
+    given = system.sampling.penalties
+    if system.decoder.speculates and given:
+        said = ", ".join(f"{name} {value:g}" for name, value in given.items())
+        raise UsageError(
+            f"{system.name}: drafts are not supported with the card's {said}: {why}; mark the decoder `unsupported`"
+        )
+
+
 class Adapter:
     """Defaults for adapters: an engine of one environment, with a table of metric names and fixed sampling fields."""
 
@@ -187,6 +208,10 @@ class Adapter:
     metrics_path: str | None = "/metrics"
     metrics: Mapping[str, str] = {}
     """From the engine's metric names to ours."""
+    deciding: Mapping[str, Deciding] = {}
+    """Launch settings that decide the answers (`paribus.engines.deciding`)."""
+    variables: frozenset[str] = frozenset()
+    """Variables that a system's file may give the process: such as change no answer, reach nothing, load nothing."""
     fields: frozenset[str] = frozenset({"temperature", "top_p", "top_k", "min_p", "seed"})
 
     def sampling_fields(self, system: System) -> frozenset[str]:  # noqa: ARG002 (the protocol's signature)

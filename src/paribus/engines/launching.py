@@ -14,6 +14,7 @@ from paribus.catalog.models import CONTEXT_SETTINGS
 from paribus.conditions import EnvironmentFault, ParibusError, UsageError, canonical
 from paribus.engines.base import Engine, How, Launch
 from paribus.engines.containers import Container, find_runner
+from paribus.engines.deciding import check_allowed
 from paribus.engines.envs import environment_python, environment_versions
 from paribus.engines.images import image_of, image_versions
 from paribus.engines.weights import drafter_path, revision_of, weights_path
@@ -43,8 +44,9 @@ class Prepared:
 def prepare(engine: Engine, launch: Launch, folder: Path) -> Prepared:
     """Find what the launch needs and write the engine's files into `folder`.
 
-    `EnvironmentFault` names what is missing and the command that gets it.
+    `EnvironmentFault` names what is missing and the command that gets it; `UsageError` what a file may not set.
     """
+    check_allowed(engine, launch)
     make = {"env": _in_environment, "binary": _as_program, "image": _in_container}[launch.how]
     prepared = make(replace(launch, folder=folder))
     _write(engine.files(prepared.launch), folder)
@@ -132,13 +134,15 @@ def planned_launch(root: Path, system: System, how: How, settings: Mapping[str, 
 
 
 def check_launch(engine: Engine, launch: Launch) -> None:
-    """Refuse settings or decoder parameters that the engine doesn't know, before anything starts (`UsageError`)."""
+    """Refuse, before anything starts, settings or decoder parameters that the engine doesn't know, launch settings that
+    would change the answers, and variables that its adapter doesn't list (`UsageError`)."""
     if launch.how == "endpoint":
         unknown = sorted(launch.settings.keys() - {"slots", "prefix_caching", *CONTEXT_SETTINGS})
         if unknown or launch.variables:
             named = [*unknown, *launch.variables][0]
             raise UsageError(f"{launch.system.name}: a hosted server takes no launch setting {named}")
         return
+    check_allowed(engine, launch)
     try:
         _render(engine, launch)
     except ParibusError:

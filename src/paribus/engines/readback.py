@@ -1,45 +1,59 @@
 """Declared and effective: what the running server says of its own settings, held against the catalog's.
 
-A lossy setting (canvas, denoising steps, thresholds) or a context that reads back differently is a fault: the answers
-would belong to another answer class, or other prompts would fit. Any other setting only moves the speed: it is
-recorded and flagged (`settings_differ`).
+A lossy setting (canvas, denoising steps, thresholds), a launch setting that decides the answers, a context, or a type
+of numbers (cache, quantisation) that reads back differently is a fault: the answers would belong to another answer
+class, or other prompts would fit. Any other setting only moves the speed: it is recorded and flagged
+(`settings_differ`).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from paribus.catalog.models import CONTEXT_SETTINGS
 from paribus.conditions import EnvironmentFault
 from paribus.engines.base import Engine, Launch
+from paribus.engines.numbers import NOT_SAID, declared_numbers, told_numbers, word
 
 
 def differing(declared: Mapping[str, Any], effective: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Settings that were declared and read back as something else: declared and effective, by name.
 
-    Numbers are compared as numbers, words without regard to case and to `-` or `_`; what only one side has is passed
-    over.
+    Numbers are compared as numbers, words without regard to case, to `-` or `_` and to names of one type (`fp8`,
+    `fp8_e4m3`), a JSON object by the keys that it names; what only one side has, or is left to the engine (`auto`), is
+    passed over.
     """
-    both = declared.keys() & effective.keys()
+    both = {n for n in declared.keys() & effective.keys() if word(declared[n]) not in NOT_SAID}
     return {n: (declared[n], effective[n]) for n in sorted(both) if not _same(declared[n], effective[n])}
 
 
 def _same(one: Any, two: Any) -> bool:
+    if isinstance(two, Mapping):
+        wanted = _object(one)
+        return wanted is not None and all(name in two and _same(wanted[name], two[name]) for name in wanted)
     if isinstance(one, bool) or isinstance(two, bool):
         return str(one).lower() == str(two).lower()
     try:
         return abs(float(one) - float(two)) <= 1e-6 * max(1.0, abs(float(one)))
     except (TypeError, ValueError):
-        return _word(one) == _word(two)
+        return word(one) == word(two)
 
 
-def _word(value: Any) -> str:
-    return str(value).strip().lower().replace("_", "-")
+def _object(value: Any) -> Mapping[str, Any] | None:
+    if isinstance(value, Mapping):
+        return value
+    try:
+        read = json.loads(str(value))
+    except ValueError:
+        return None
+    return read if isinstance(read, dict) else None
 
 
 def read_back(engine: Engine, launch: Launch, observed: Mapping[str, Any]) -> dict[str, Any]:
-    """What is observed of the settings: `effective_settings`, and `settings_differ` in words where some do.
+    """What is observed of the settings: `effective_settings`, `settings_differ` in words where some do, and the types
+    of numbers in force (`NUMBERS`; those that the server doesn't tell as the precision declares them).
 
     Raises `EnvironmentFault` where one that decides the answers differs.
     """
@@ -47,15 +61,20 @@ def read_back(engine: Engine, launch: Launch, observed: Mapping[str, Any]) -> di
     decoder = launch.system.decoder
     declared = {**launch.settings, **decoder.parameters, **decoder.lossy}
     found = differing(declared, effective)
-    decisive = sorted(found.keys() & {*CONTEXT_SETTINGS, *decoder.lossy})
-    if decisive:
-        name = decisive[0]
+    told, said = told_numbers(observed), declared_numbers(launch.system)
+    deciding = {*CONTEXT_SETTINGS, *decoder.lossy, *engine.deciding}
+    faults = {name: (said[name], told[name]) for name in said if told.get(name, said[name]) != said[name]}
+    faults |= {name: both for name, both in found.items() if name in deciding}
+    for name, (wanted, runs) in faults.items():
         raise EnvironmentFault(
-            f"{launch.system.name}: declared is {name} {found[name][0]}, but {engine.name} runs with {found[name][1]}: "
+            f"{launch.system.name}: declared is {name} {wanted}, but {engine.name} runs with {runs}: "
             "correct the system's file, or the engine's version is not the one it was written for"
         )
-    told: dict[str, Any] = {"effective_settings": dict(effective)} if effective else {}
+    read: dict[str, Any] = {**said, **told}
+    if effective:
+        read["effective_settings"] = dict(effective)
     if found:
-        words = [f"{name} {said} where {wanted} was declared" for name, (wanted, said) in found.items()]
-        told["settings_differ"] = words
-    return told
+        read["settings_differ"] = [
+            f"{name} {runs} where {wanted} was declared" for name, (wanted, runs) in found.items()
+        ]
+    return read

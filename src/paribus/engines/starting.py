@@ -83,7 +83,7 @@ def _spawn(
     engine: Engine, launch: Launch, container: Container | None, log: Path, keep: tuple[int, ...]
 ) -> ProcessTree:
     command = engine.command(launch)
-    variables = MEASURING_IS_OFFLINE | engine.environment(launch) | launch.variables
+    variables = engine.environment(launch) | launch.variables | MEASURING_IS_OFFLINE
     environment = clean_environment(variables if container is None else {})
     if container is not None:
         command = container.command(command, variables, launch.port)

@@ -15,9 +15,10 @@ from paribus.results.rows import stack_of
 PLAIN = "plain"
 DECODER = "decoder,launch"
 CONTROLLED = "decoder,model,denoising,launch"
-BEST_STACK = "decoder,model,denoising,engine,prefix-caching"
+BEST_STACK = "decoder,model,denoising,engine,prefix-caching,number-types"
 """What may differ, and is then named. Each side is launched as its maintainers do it, and some decoders need settings
-of their own (PROTOCOL rule 4): even where only the decoding is the subject, launch settings may be others."""
+of their own (PROTOCOL rule 4): even where only the decoding is the subject, launch settings may be others; the types of
+the cache, of the weights and of what is computed may not (section 5)."""
 
 Place = tuple[bool, str, str, str]
 """Demo or not, hardware, machine, measure: where runs meet."""

@@ -17,6 +17,7 @@ from paribus.catalog import NEUTRAL, Scalar, System
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import Adapter, How, Launch, Running, refuse_unknown
 from paribus.engines.counters import LLAMACPP
+from paribus.engines.deciding import own
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.scoring import Call, token_ids
 from paribus.machine.cpu import usable_cores
@@ -41,6 +42,14 @@ _SAMPLING = {"temperature": "temp", "repetition_penalty": "repeat_penalty"}
 
 _OPTIONS = ("n_gpu_layers", "flash_attn", "cache_type_k", "cache_type_v")
 """Optional launch settings that are handed on as they are: layers on the card, flash attention, types of the cache."""
+
+_DECIDING = {"cache_type_k": own("kv_cache"), "cache_type_v": own("kv_cache")}
+_CACHE = re.compile(
+    r"^cache of keys GGML_TYPE_(?P<k>\w+), of values GGML_TYPE_(?P<v>\w+)$"
+    r"|llama_kv_cache.*?\bK \((?P<k2>\w+)\):.*?\bV \((?P<v2>\w+)\):",
+    re.MULTILINE,
+)
+"""Types of the cache: as our launcher prints them, and as the program logs them (`src/llama-kv-cache.cpp`)."""
 
 _PASSED_OVER = ("slots", "prefix_caching")
 
@@ -71,6 +80,7 @@ class LlamaCpp(Adapter):
     name = "llamacpp"
     ways: tuple[How, ...] = ("env", "binary")
     metrics = LLAMACPP
+    deciding = _DECIDING
     # Without repetition_penalty, whose name in llama.cpp is another (`repeat_penalty`) and would be passed over.
     fields = frozenset({"temperature", "top_p", "top_k", "min_p", "presence_penalty", "seed"})
 
@@ -105,6 +115,7 @@ class LlamaCpp(Adapter):
             "sampling_defaults": _sampling_defaults(defaults["params"]),
             "weights_format": str(props.get("model_ftype", "not stated")),
             "rendered_prompt": _rendered(running.base, running.launch.system),
+            "kv_cache": _cache(running.log),
         }
 
     def token_count(self, model: str, text: str) -> Call[int]:  # noqa: ARG002 (the protocol's signature)
@@ -181,6 +192,15 @@ def _drafting_flags(speculative: Mapping[str, Any]) -> Iterator[str]:
         elif name != "type":
             group = kind if kind in _NGRAMS else "draft"
             yield from (f"--spec-{group}-{name.replace('_', '-')}", str(value))
+
+
+def _cache(log: str) -> str | None:
+    """The type of keys and values; both where they differ; None where the log doesn't tell."""
+    found = _CACHE.search(log)
+    if found is None:
+        return None
+    keys, values = (found[name] or found[f"{name}2"] for name in "kv")
+    return keys if keys == values else f"{keys}/{values}"
 
 
 def _version(wheel: str | None, build: str) -> str:

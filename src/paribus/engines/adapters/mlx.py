@@ -21,11 +21,22 @@ from typing import Any
 from paribus.catalog import Scalar, System
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import COUNTERS, Adapter, Launch, Running, refuse_unknown
+from paribus.engines.deciding import Deciding, one_of
 from paribus.engines.local import ask_header, ask_json
 
 _VLM = frozenset({"prefill_step_size", "kv_bits", "kv_group_size", "kv_quant_scheme", "max_kv_size", "max_num_seqs"})
 _LM = frozenset({"prefill_step_size", "prompt_concurrency", "decode_concurrency", "kv_bits", "kv_group_size"})
 _OURS = frozenset({"server", "slots", "prefix_caching"})
+_DECIDING = {
+    "kv_bits": Deciding(
+        lambda system, name, value: system.precision.kv_cache == _cache(value),  # noqa: ARG005
+        "it may only repeat the precision's kv_cache (4 bits: 4bit)",
+    ),
+    "kv_group_size": one_of(64, instead="the cache is quantised in groups of 64, or not"),
+    "kv_quant_scheme": one_of("uniform", instead="the cache is quantised uniformly, or not"),
+    "max_kv_size": one_of(instead="a cache that forgets is another model"),
+}
+"""Variables there are none: mlx-vlm takes all of these from its surroundings too (`KV_BITS`, `MAX_KV_SIZE`)."""
 
 _DENOISING = {
     "sampler": "diffusion_sampler",
@@ -57,6 +68,7 @@ class MLX(Adapter):
     name = "mlx"
     fields = frozenset({"temperature", "top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty"})
 
+    deciding = _DECIDING
     def sampling_fields(self, system: System) -> frozenset[str]:
         """A seed only where it doesn't end batching: with mlx-vlm."""
         if system.decoder.method == "block-diffusion":
@@ -156,11 +168,20 @@ class MLX(Adapter):
             "context_per_slot": health.get("effective_context_limit"),
             "speculation": current.get("draft_kind"),
             "settings": settings,
+            "kv_cache": _cache(current["kv_bits"]) if current.get("kv_bits") else None,
         }
         return {name: value for name, value in read.items() if value is not None}
 
 
 def _server(settings: Mapping[str, Scalar]) -> str:
+def _cache(bits: Any) -> str:
+    """The word for a cache of so many bits: `4bit`, `3.5bit`; what is no number stands for nothing."""
+    try:
+        return f"{float(bits):g}bit"
+    except (TypeError, ValueError):
+        return "not stated"
+
+
     server = str(settings.get("server", "mlx-vlm"))
     if server not in ("mlx-vlm", "mlx-lm"):
         raise UsageError(f"mlx has the servers mlx-vlm and mlx-lm, not {server!r}")

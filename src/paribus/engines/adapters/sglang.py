@@ -17,6 +17,7 @@ from paribus.catalog import PromptLine, Scalar, System
 from paribus.conditions import UsageError
 from paribus.engines.base import Adapter, Compilation, How, Launch, Running, refuse_unknown
 from paribus.engines.counters import SGLANG
+from paribus.engines.deciding import one_of, own
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.scoring import Call, chat_messages, gap, token_ids
 from paribus.wire import Endpoint
@@ -74,6 +75,15 @@ _VALUES = frozenset(
 )
 """Settings with a value."""
 _OURS = frozenset({"slots", "prefix_caching"})
+_DECIDING = {
+    "kv_cache_dtype": own("kv_cache"),
+    "quantization": own("quantization"),
+    "dtype": own("dtype"),
+    "mamba_ssm_dtype": one_of(instead="the model says the type of its state"),
+}
+_VARIABLES = frozenset({"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
+"""None of SGLang's own: some load code or make up what is accepted (`SGLANG_EXTERNAL_MODEL_PACKAGE`,
+`SGLANG_SIMULATE_ACC_METHOD`; sglang/srt/environ.py), and no recipe of the catalog sets one."""
 
 _DRAFTS = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
 _EXACT = ("speculative_use_rejection_sampling", "speculative_use_block_verification")
@@ -176,6 +186,8 @@ class SGLang(Adapter):
 
         A seed has an effect only with deterministic inference.
         """
+    deciding = _DECIDING
+    variables = _VARIABLES
         if system.decoder.method == "block-diffusion":
             return frozenset()
         seeds = {"seed"} if system.use.launch.get("enable_deterministic_inference") else set()
@@ -231,6 +243,7 @@ class SGLang(Adapter):
 
     def rendered(self, running: Running) -> str | None:
         """By `/tokenize` of a message and `/detokenize`."""
+            **_numbers(info, running.log),
         return _rendered(running)
 
     def compilations(self, log_text: str) -> list[Compilation]:
@@ -324,6 +337,20 @@ def _context(running: Running) -> int | None:
     models = ask_json(f"{running.base}/v1/models", timeout_s=30)["data"]
     told = models[0].get("max_model_len") if models else None
     return int(told) if told is not None else None
+
+
+_LOADED = re.compile(r"Load weight end\..*?\bquant=([\w-]+)")
+
+
+def _numbers(info: Mapping[str, Any], log: str) -> dict[str, Any]:
+    """Types of numbers where the server tells them: its arguments may say `auto` to the end, and the log says how the
+    weights are quantised (`srt/model_executor/model_runner.py`, "Load weight end.")."""
+    loaded = _LOADED.search(log)
+    return {
+        "kv_cache": info.get("kv_cache_dtype"),
+        "quantization": info.get("quantization") or (loaded[1] if loaded else None),
+        "dtype": info.get("dtype"),
+    }
 
 
 def _rendered(running: Running) -> str | None:

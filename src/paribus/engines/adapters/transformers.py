@@ -13,6 +13,7 @@ from typing import Any
 from paribus.catalog import System
 from paribus.conditions import UsageError
 from paribus.engines.base import COUNTERS, GAUGES, Adapter, Compilation, Launch, Running, refuse_unknown
+from paribus.engines.deciding import one_of, own
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.machine.cpu import usable_cores
 
@@ -27,6 +28,12 @@ _LAUNCH: dict[str, str] = {
     "compile": "compile",
 }
 """From launch settings of the catalog to settings of the server."""
+
+_CACHES = ("dynamic", "static", "offloaded", "offloaded_static")
+_DECIDING = {
+    "dtype": own("dtype"),
+    "cache_implementation": one_of(*_CACHES, instead=f"the cache is kept as it is: {', '.join(_CACHES)}"),
+}
 
 _MARKS = ("reasoning_start", "reasoning_end")
 _PASSED_OVER = ("slots", "prefix_caching", *_MARKS)
@@ -59,6 +66,9 @@ class Transformers(Adapter):
     metrics = {f"paribus_{name}_total": name for name in COUNTERS} | {
         f"paribus_requests_{name}": name for name in GAUGES
     }
+
+    deciding = _DECIDING
+    variables = frozenset({"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -123,6 +133,9 @@ class Transformers(Adapter):
             "sampling_defaults": props["sampling_defaults"],
             "attention_backend": props["attention"],
             "weights_format": props["dtype"],
+            "dtype": props["dtype"],
+            # Of masked diffusion every pass reads the whole text again; the others' cache has the model's type.
+            "kv_cache": "none" if props["family"] == "masked-diffusion" else props["dtype"],
             "rendered_prompt": _rendered(running.base, system),
         } | ({"research_implementation": True} if props["research_implementation"] else {})
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from paribus.catalog import System
-from paribus.conditions import UsageError
 from paribus.engines.base import Adapter, Compilation, How, Launch, Running
 from paribus.engines.counters import VLLM, vllm_denoising, vllm_positions
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.scoring import Call, token_ids
 from paribus.engines.vllm import log
-from paribus.engines.vllm.arguments import admitted, arguments
+from paribus.engines.vllm.arguments import DECIDING, VARIABLES, admitted, arguments
 from paribus.engines.vllm.denoising import (
     GENERATION,
     checkpoint_generation,
@@ -46,6 +45,8 @@ _QUIET = {
 
 _IN_FORCE = {"engine_dtype": "dtype", "engine_kv_cache": "kv_cache_dtype", "engine_quantization": "quantization"}
 """What the engine says when it starts, beside what was asked for: told where the catalog leaves it open."""
+_NUMBERS = {"engine_dtype": "dtype", "engine_kv_cache": "kv_cache", "engine_quantization": "quantization"}
+"""The same, as conditions."""
 
 
 class Vllm(Adapter):
@@ -53,7 +54,8 @@ class Vllm(Adapter):
 
     ways: tuple[How, ...] = ("env", "image")
     metrics = VLLM
-    decisive = frozenset({"max_model_len", "dtype", "quantization", "kv_cache_dtype"})
+    deciding = DECIDING
+    variables = VARIABLES
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -76,12 +78,9 @@ class Vllm(Adapter):
         return [*serve, *arguments(launch, self.name), *told]
 
     def environment(self, launch: Launch) -> dict[str, str]:
-        """No telemetry, a plain log, and a cache of compiled code below `build/`; then the catalog's variables."""
+        """No telemetry, a plain log, and a cache of compiled code below `build/`."""
         cache = {"VLLM_CACHE_ROOT": str(launch.root / "build" / "cache" / "vllm")} if launch.how == "env" else {}
-        for name in launch.variables:
-            if not name.startswith(("VLLM_", "NCCL_", "TRITON_", "FLASHINFER_", "CUDA_", "PYTORCH_")):
-                raise UsageError(f"{launch.system.name}: the variable {name} is none of vLLM's, NCCL's or CUDA's")
-        return _QUIET | cache | launch.variables
+        return _QUIET | cache
 
     def files(self, launch: Launch) -> dict[str, str]:
         """The denoising settings that vLLM reads from a file only."""
@@ -98,18 +97,21 @@ class Vllm(Adapter):
         """`/version`, `/v1/models`, the rendered prompt, and what the log says of the configuration in force."""
         models = ask_json(f"{running.base}/v1/models")
         given, found = log.arguments_of(running.log), log.findings(running.log)
+        read = given or {}
         settings = {"max_model_len": int(models["data"][0]["max_model_len"])}
+        settings |= {name: read[name] for name in running.launch.settings if name in read}
         settings |= {ours: found[theirs] for theirs, ours in _IN_FORCE.items() if theirs in found}
-        settings |= {name: given[name] for name in running.launch.settings if name in given}
-        settings |= _denoising(running, given)
+        settings |= _denoising(running, read)
         return {
             "engine_version": f"vllm {ask_json(f'{running.base}/version')['version']}",
-            "admitted": int(given.get("max_num_seqs", admitted(running.launch))),
             "context_per_slot": settings["max_model_len"],
             "sampling_defaults": _sampling_defaults(running, given),
             "rendered_prompt": _rendered(running),
-            "attention_backend": _attention(running, given, found),
+            "attention_backend": _attention(running, read, found),
             **{name: value for name, value in found.items() if not name.startswith("engine_")},
+            **{ours: found[theirs] for theirs, ours in _NUMBERS.items() if theirs in found},
+            # What isn't among the arguments is vLLM's default, which is then what it was started with.
+            **({} if given is None else {"admitted": int(read.get("max_num_seqs", admitted(running.launch)))}),
             "settings": settings,
         }
 
@@ -131,16 +133,23 @@ class Vllm(Adapter):
         return Call("/tokenize", body, lambda reply: len(token_ids(reply["tokens"])))
 
 
+_SAMPLING_ARGUMENTS = ("generation_config", "override_generation_config")
+
+
 def _denoising(running: Running, given: dict[str, Any]) -> dict[str, Any]:
     if running.launch.system.decoder.method != "block-diffusion":
         return {}
     launch = running.launch
     place = launch.folder if needs_generation_file(launch.system) else launch.weights
-    return effective_denoising(dict(given.get("diffusion_config") or {}), checkpoint_generation(launch.here(place)))
+    flags = given.get("diffusion_config")
+    told = flags if isinstance(flags, dict) else {}
+    return effective_denoising(told, checkpoint_generation(launch.here(place)))
 
 
-def _sampling_defaults(running: Running, given: dict[str, Any]) -> dict[str, Any] | str:
-    """What the server does where a request says nothing."""
+def _sampling_defaults(running: Running, given: dict[str, Any] | None) -> dict[str, Any] | str:
+    """What the server does where a request says nothing; "not stated" where its log doesn't tell."""
+    if given is None or any(given.get(name) == log.UNREAD for name in _SAMPLING_ARGUMENTS):
+        return "not stated"
     override = given.get("override_generation_config")
     if given.get("generation_config", "auto") == "auto":
         return "the checkpoint's" + (f", with {override}" if override else "")

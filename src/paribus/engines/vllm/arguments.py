@@ -12,6 +12,7 @@ from typing import Any
 from paribus.catalog import Scalar, System
 from paribus.conditions import UsageError
 from paribus.engines.base import Launch
+from paribus.engines.deciding import keys, one_of, own
 from paribus.engines.vllm.denoising import diffusion_config, needs_generation_file
 from paribus.engines.vllm.drafting import SPECULATIVE, speculative_config
 
@@ -46,7 +47,7 @@ VALUES = frozenset(
         "tool_call_parser",
     }
 )
-"""Flags with a value. `max_num_seqs`, `generation_config` and those that others decide are apart."""
+"""Flags with a value. `max_num_seqs` and those that others decide are apart."""
 
 SWITCHES = frozenset(
     {
@@ -67,11 +68,8 @@ JSON = frozenset(
     {
         "attention_config",
         "compilation_config",
-        "default_chat_template_kwargs",
-        "hf_overrides",
         "kernel_config",
         "limit_mm_per_prompt",
-        "override_generation_config",
     }
 )
 """Flags whose value is a JSON object."""
@@ -88,10 +86,50 @@ _ELSEWHERE = {
     "stream_interval": "`streaming_interval` of the engine",
     "trust_remote_code": "`trust_remote_code` of the engine",
     "seed": "nobody: no seed in speed runs (PROTOCOL rule 7)",
+    "generation_config": "Paribus: sampling is the card's, and no cap of the checkpoint cuts answers",
+    "override_generation_config": "the card's sampling (`sampling`)",
+    "default_chat_template_kwargs": "the switch for thinking (`thinking`)",
+    "hf_overrides": "nobody: it would make another model of the weights",
 }
 """Flags that the catalog sets in another place, and where."""
 
-_APART = frozenset({"max_num_seqs", "generation_config", "slots", "prefix_caching"})
+_APART = frozenset({"max_num_seqs", "slots", "prefix_caching"})
+
+_LOADED = ("auto", "safetensors", "fastsafetensors", "instanttensor", "runai_streamer")
+DECIDING = {
+    "kv_cache_dtype": own("kv_cache"),
+    "quantization": own("quantization"),
+    "dtype": own("dtype"),
+    "load_format": one_of(*_LOADED, instead=f"the weights are read as they are, by {', '.join(_LOADED)}"),
+    "mamba_ssm_cache_dtype": one_of("auto", instead="the model says the type of its state"),
+    "tokenizer": one_of(instead="it is the weights' own"),
+    "tokenizer_mode": one_of("auto", instead="the weights say which tokenizer is theirs"),
+    "attention_config": keys("backend", "backend_per_kind", "flash_attn_version", "use_trtllm_attention"),
+    "kernel_config": keys("enable_flashinfer_autotune", "enable_jit_warmup", "linear_backend", "moe_backend"),
+    "compilation_config": keys(
+        "cudagraph_capture_sizes", "cudagraph_mode", "max_cudagraph_capture_size", "mode", "pass_config"
+    ),
+    "speculative_rejection_sample_method": one_of(instead="it belongs to the decoder, with its `acceptance`"),
+}
+"""Launch settings that decide the answers (`paribus.engines.deciding`): `load_format: dummy` makes weights up,
+`attention_config` has quantised queries and keys among its keys, `compilation_config` names code to be run."""
+
+VARIABLES = frozenset(
+    {
+        "NCCL_NVLS_ENABLE",
+        "NCCL_P2P_DISABLE",
+        "PYTORCH_ALLOC_CONF",
+        "PYTORCH_CUDA_ALLOC_CONF",
+        "VLLM_ALLREDUCE_USE_SYMM_MEM",
+        "VLLM_CPU_KVCACHE_SPACE",
+        "VLLM_CPU_OMP_THREADS_BIND",
+        "VLLM_HAS_FLASHINFER_CUBIN",
+        "VLLM_USE_DEEP_GEMM",
+        "VLLM_USE_V2_MODEL_RUNNER",
+    }
+)
+"""Variables that a file may set: which runner and kernels, how memory is kept (vllm/envs.py). Others load code, reach
+the network or change answers (`VLLM_PLUGINS`, `VLLM_ALLOW_INSECURE_SERIALIZATION`, `VLLM_MARLIN_INPUT_DTYPE`)."""
 
 
 def arguments(launch: Launch, engine: str) -> list[str]:
@@ -107,7 +145,9 @@ def arguments(launch: Launch, engine: str) -> list[str]:
     line = [str(launch.weights), "--served-model-name", system.name.model, "--host", launch.host]
     line += ["--port", str(launch.port), "--max-num-seqs", str(admitted(launch))]
     line += ["--enable-prefix-caching" if settings.get("prefix_caching") else "--no-enable-prefix-caching"]
-    line += ["--generation-config", _generation(launch), "--disable-uvicorn-access-log"]
+    # From nowhere, or from our own file of denoising settings: never what the checkpoint has by itself.
+    generation = str(launch.folder) if needs_generation_file(system) else "vllm"
+    line += ["--generation-config", generation, "--disable-uvicorn-access-log"]
     for name in sorted(settings):
         line += _flag(name, settings[name])
     if system.use.trust_remote_code:
@@ -126,22 +166,6 @@ def admitted(launch: Launch) -> int:
     """
     limit = launch.settings.get("max_num_seqs")
     return min(launch.slots, int(limit)) if limit else launch.slots
-
-
-def _generation(launch: Launch) -> str:
-    """Where vLLM takes generation settings from: nowhere, our own file, or (with its cap taken out) the checkpoint."""
-    given = str(launch.settings.get("generation_config", "vllm"))
-    if needs_generation_file(launch.system):
-        return str(launch.folder)
-    if given != "vllm":
-        override = launch.settings.get("override_generation_config")
-        if given != "auto" or "max_new_tokens" not in _object("override_generation_config", override or "{}"):
-            raise UsageError(
-                f"{launch.system.name}: generation_config: {given} takes sampling defaults and a cap on new tokens "
-                "from the checkpoint; leave it out, or take the cap away with "
-                "override_generation_config: '{\"max_new_tokens\": null}'"
-            )
-    return given
 
 
 def _check(settings: Mapping[str, Scalar], system: System, engine: str) -> None:

@@ -14,6 +14,10 @@ from typing import Any
 from paribus.engines.base import Compilation
 
 _ARGUMENTS = re.compile(r"non-default args: (\{.*\})\s*$", re.MULTILINE)
+_OBJECT = re.compile(r"[A-Za-z_][\w.]*\((.*)\)", re.DOTALL)
+_ENUM = re.compile(r"<[A-Za-z_]\w*\.(\w+): .*>", re.DOTALL)
+UNREAD = "not stated"
+"""Stands for a value whose `repr` isn't understood."""
 _FINDINGS = {
     "attention_backend": re.compile(r"Using (\w+) attention backend out of"),
     "kv_cache_tokens": re.compile(r"KV cache size: ([\d,]+) tokens"),
@@ -31,16 +35,57 @@ _WHAT = {"capture": "graphs captured", "compile": "the model compiled", "part": 
 _WHILE_SERVING = re.compile(r"(?P<backend>Triton|CuTeDSL|TileLang) (?:kernel )?JIT compilation during inference")
 
 
-def arguments_of(log: str) -> dict[str, Any]:
-    """The arguments that differ from vLLM's defaults, as it read them; {} where the log doesn't say."""
+def arguments_of(log: str) -> dict[str, Any] | None:
+    """The arguments that differ from vLLM's defaults, as it read them; None where the log doesn't say them whole.
+
+    They are the `repr` of a dictionary whose values are partly objects (`AttentionConfig(backend=None, ...)`): each is
+    read by itself, an object as the fields that it names, and what can't be read so stands as `UNREAD`.
+    """
     found = _ARGUMENTS.search(log)
     if found is None:
-        return {}
+        return None
+    pairs = [_cut(entry, ":") for entry in _cut(found[1][1:-1], ",") if entry.strip()]
+    if any(len(pair) < 2 or not isinstance(_value(pair[0]), str) for pair in pairs):
+        return None
+    return {_value(pair[0]): _value(":".join(pair[1:])) for pair in pairs}
+
+
+def _cut(text: str, at: str) -> list[str]:
+    """A text cut at a character wherever that stands outside of quotes and brackets."""
+    parts, start, depth, quote, skip = [], 0, 0, "", False
+    for place, letter in enumerate(text):
+        if quote:
+            skip, closes = letter == "\\" and not skip, letter == quote and not skip
+            quote = "" if closes else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "([{<":
+            depth += 1
+        elif letter in ")]}>":
+            depth -= 1
+        elif letter == at and depth == 0:
+            parts.append(text[start:place])
+            start = place + 1
+    return [*parts, text[start:]]
+
+
+def _value(text: str) -> Any:
+    """A value out of its `repr`: a literal, or the fields of an object that aren't None; else `UNREAD`."""
+    text = text.strip()
     try:
-        read = ast.literal_eval(found[1])
-    except (ValueError, SyntaxError):
-        return {}
-    return read if isinstance(read, dict) else {}
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        pass
+    enumerated, built = _ENUM.fullmatch(text), _OBJECT.fullmatch(text)
+    if enumerated is not None:
+        return enumerated[1]
+    if built is None:
+        return UNREAD
+    fields = [_cut(entry, "=") for entry in _cut(built[1], ",") if entry.strip()]
+    if any(len(field) < 2 for field in fields):
+        return UNREAD
+    told = {field[0].strip(): _value("=".join(field[1:])) for field in fields}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def findings(log: str) -> dict[str, Any]:
@@ -48,8 +93,10 @@ def findings(log: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, pattern in _FINDINGS.items():
         match = pattern.search(log)
-        if match is not None and match[1] != "None":
-            found[name] = match[1]
+        if match is not None:
+            found[name] = "none" if match[1] == "None" else match[1]
+    if found.get("engine_kv_cache") == "auto" and "engine_dtype" in found:
+        found["engine_kv_cache"] = found["engine_dtype"]  # vllm/utils/torch_utils.py, get_kv_cache_torch_dtype
     if "kv_cache_tokens" in found:
         found["kv_cache_tokens"] = int(found["kv_cache_tokens"].replace(",", ""))
     if "weights_gb" in found:

@@ -1,0 +1,58 @@
+"""Types of numbers that an engine keeps and computes with: one word for each, whatever an engine calls it.
+
+Engines' words: vllm/config/cache.py (`CacheDType`) and vllm/utils/torch_utils.py of vLLM 0.32.0, where `fp8` is E4M3;
+sglang/srt/mem_cache/kv_cache_dtype.py of SGLang 0.5.23; ggml's names of types in llama.cpp; torch's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from paribus.catalog import System
+
+NUMBERS = {"kv_cache": "keys and values", "quantization": "quantisation", "dtype": "type of numbers"}
+"""Conditions that a server tells of its numbers, and how they read."""
+
+NOT_SAID = frozenset({"", "auto"})
+"""Words that leave it to the engine."""
+
+_WORDS = {
+    "bfloat16": "bf16",
+    "float16": "f16",
+    "fp16": "f16",
+    "half": "f16",
+    "float32": "f32",
+    "fp32": "f32",
+    "float": "f32",
+    "fp8_e4m3": "fp8",
+    "fp8_e4m3fn": "fp8",
+    "float8_e4m3fn": "fp8",
+}
+
+
+def word(value: Any) -> str:
+    """One word for a type: `torch.bfloat16`, `bfloat16` and `BF16` are `bf16`, `fp8_e4m3` is `fp8`; others stay."""
+    text = str(value).strip().lower().removeprefix("torch.")
+    return _WORDS.get(text, text.replace("-", "_"))
+
+
+def declared_numbers(system: System) -> dict[str, str]:
+    """What a system's precision declares of its numbers, in words of ours; what it doesn't say is left out.
+
+    A precision that is named after a type of 16 or 32 bits says with its name that it isn't quantised, and its type.
+    """
+    precision, name = system.precision, word(system.name.precision)
+    plain = name in {"bf16", "f16", "f32"}
+    said = {
+        "kv_cache": precision.kv_cache,
+        "quantization": precision.quantization or ("none" if plain else None),
+        "dtype": precision.dtype or (name if plain else None),
+    }
+    return {which: word(value) for which, value in said.items() if value is not None}
+
+
+def told_numbers(observed: Mapping[str, Any]) -> dict[str, str]:
+    """What a running server tells of its numbers (under the names of `NUMBERS`), in words of ours."""
+    told = {name: word(observed[name]) for name in NUMBERS if observed.get(name) is not None}
+    return {name: value for name, value in told.items() if value not in NOT_SAID}
