@@ -178,7 +178,7 @@ def test_thinking_on_and_off_are_two_systems_with_their_own_sampling() -> None:
 
 def test_a_hosted_models_effort_is_part_of_its_answer_class() -> None:
     off, on = (CATALOG.systems[f"mercury-3--hosted--hosted--undisclosed{t}"] for t in ("", "--think"))
-    assert off.answer_class("hosted")["effort"] == {"reasoning_effort": "instant"}
+    assert off.answer_class("hosted")["effort"] == {"reasoning_effort": "none"}
     assert on.answer_class("hosted")["effort"] == {"reasoning_effort": "medium"}
     assert off.request_model == "inception/mercury-3"
     assert off.use.hosted is not None

@@ -84,6 +84,22 @@ def test_what_the_servers_do_not_know_is_refused(decoder, settings, said):
         launched(system_with(decoder), **settings)
 
 
+def test_drafts_under_a_penalty_are_refused_where_the_server_checks_them_without_it():
+    """mlx_vlm/generate/ar.py of mlx-vlm 0.7.10: a batch that drafts is made without `logits_processors`."""
+
+    def under(decoder: Decoder, value: float, **use) -> System:
+        system = system_with(decoder, **use)
+        sampling = Sampling(presence_penalty=value, source="a test")
+        return replace(system, model=system.model.model_copy(update={"sampling": sampling}))
+
+    for method in ("mtp", "dflash", "eagle3"):
+        drafting = Decoder(method=method, acceptance="strict", drafter=DRAFTER)
+        with pytest.raises(UsageError, match=r"not supported with the card's presence_penalty 1.5: mlx-vlm 0.7.10 "):
+            launched(under(drafting, 1.5))
+        launched(under(drafting, 0))
+    launched(under(Decoder(method="plain"), 1.5))
+
+
 def test_denoising_settings_and_thinking_go_by_request():
     """mlx_vlm/server/schemas.py (GenerationRequest) and request_normalization.py; a temperature of 0, which is the
     server's default, takes the most likely token (generate/diffusion.py)."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from paribus.catalog import Catalog, Decoder, System
+from paribus.catalog import Catalog, Decoder, Sampling, System
 from paribus.conditions import SystemName, UsageError
 from paribus.engines import Compilation, Running, check_launch, engine, planned_launch, way_of
 from paribus.engines.readback import read_back
@@ -27,12 +27,11 @@ COMMON = (
 )
 
 
-def system_with(decoder: Decoder, **use) -> System:
+def system_with(decoder: Decoder, sampling: dict | None = None, **use) -> System:
     model = CATALOG.models["qwen3.6-35b-a3b"]
     changed = model.engines["sglang"].model_copy(update={"decoders": {"x": decoder}, **use})
-    return System(
-        model.model_copy(update={"engines": {"sglang": changed}}), SystemName(model.model, "bf16", "sglang", "x")
-    )
+    update = {"engines": {"sglang": changed}, "sampling": Sampling(**(sampling or {"top_p": 0.8}), source="a test")}
+    return System(model.model_copy(update=update), SystemName(model.model, "bf16", "sglang", "x"))
 
 
 def command(system: System, **settings) -> str:
@@ -267,3 +266,16 @@ def test_every_supported_system_of_the_catalog_has_a_command():
     assert len(systems) >= 8
     for system in systems:
         check_launch(SGLANG, planned_launch(ROOT, system, way_of(system, SGLANG), system.launch_on()))
+
+
+@pytest.mark.parametrize("method", ["ngram", "mtp", "eagle3", "dflash", "draft"])
+@pytest.mark.parametrize("penalty", [{"presence_penalty": 1.5}, {"repetition_penalty": 1.1}])
+def test_drafts_under_a_penalty_are_refused_since_the_engine_checks_them_by_another(method, penalty):
+    """sglang/srt/speculative/eagle_utils.py ("a relaxed version of penalties"), dflash_utils.py (reads what is never
+    set): the answers would be another model's, and no gate at temperature 0 would see it."""
+    drafting = Decoder(method=method, acceptance="rejection", drafter=DRAFTER)
+    name, value = next(iter(penalty.items()))
+    with pytest.raises(UsageError, match=rf"drafts are not supported with the card's {name} {value}: SGLang 0.5.23 "):
+        command(system_with(drafting, penalty))
+    assert "--speculative-algorithm" in command(system_with(drafting, {"presence_penalty": 0, "repetition_penalty": 1}))
+    assert "--speculative" not in command(system_with(Decoder(method="plain"), penalty))

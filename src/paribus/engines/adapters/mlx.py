@@ -20,7 +20,7 @@ from typing import Any
 
 from paribus.catalog import Scalar, System
 from paribus.conditions import EnvironmentFault, UsageError
-from paribus.engines.base import COUNTERS, Adapter, Launch, Running, refuse_unknown
+from paribus.engines.base import COUNTERS, Adapter, Launch, Running, refuse_penalties, refuse_unknown
 from paribus.engines.deciding import Deciding, one_of
 from paribus.engines.local import ask_header, ask_json
 
@@ -54,6 +54,7 @@ _DENOISING = {
 _SAMPLERS = ("entropy-bound", "confidence-threshold")
 _KINDS = {"mtp": "mtp", "dflash": "dflash", "eagle3": "eagle3"}
 """Decoding methods and mlx-vlm's kinds of drafter."""
+_PENALTIES = "mlx-vlm 0.7.10 checks drafts without penalties (mlx_vlm/generate/ar.py, SpeculativeGenerationBatch)"
 _WITHOUT_DRAFTER = "falling back to autoregressive generation"
 """In the log of a server that passed over its drafter (`mlx_vlm/server/generation.py`)."""
 _COUNTED = {
@@ -203,6 +204,7 @@ def _drafting(launch: Launch) -> list[str]:
     if decoder.method == "plain":
         refuse_unknown(f"{system.name}: mlx", decoder.parameters, (), "parameter of plain decoding")
         return []
+    refuse_penalties(system, _PENALTIES)
     if decoder.method not in _KINDS:
         raise UsageError(f"{system.name}: mlx-vlm drafts by {', '.join(_KINDS)}; the catalog says {decoder.method}")
     refuse_unknown(f"{system.name}: mlx", decoder.parameters, ("draft_block_size",), "parameter of mlx-vlm's drafting")

@@ -15,7 +15,7 @@ from typing import Any
 
 from paribus.catalog import PromptLine, Scalar, System
 from paribus.conditions import UsageError
-from paribus.engines.base import Adapter, Compilation, How, Launch, Running, refuse_unknown
+from paribus.engines.base import Adapter, Compilation, How, Launch, Running, refuse_penalties, refuse_unknown
 from paribus.engines.counters import SGLANG
 from paribus.engines.deciding import one_of, own
 from paribus.engines.local import NoAnswer, ask_json
@@ -104,6 +104,12 @@ _ALGORITHMS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Speculation: the engine's name of the method, and the decoder parameters that it takes."""
 _WITH_DRAFTER = frozenset({"eagle3", "dflash", "draft"})
+_PENALTIES = (
+    "SGLang 0.5.23 checks all drafts of a pass with one penalty, and those of DFlash with none "
+    "(sglang/srt/speculative/eagle_utils.py and dflash_utils.py)"
+)
+"""What its speculation does with a penalty: "a relaxed version", as the source calls it, one for all positions; DFlash
+reads `acc_linear_penalties`, which nothing sets."""
 _LOSSY_ACCEPTANCE = ("speculative_accept_threshold_single", "speculative_accept_threshold_acc")
 
 _BLOCK = ("block_size",)
@@ -282,6 +288,7 @@ def _decoder(launch: Launch) -> list[str]:
         refuse_unknown(f"{system.name}: sglang", decoder.parameters, (), "parameter of plain decoding")
         refuse_unknown(f"{system.name}: sglang", decoder.lossy, (), "lossy setting of plain decoding")
         return []
+    refuse_penalties(system, _PENALTIES)
     if decoder.method not in _ALGORITHMS:
         raise UsageError(f"{system.name}: the adapter of sglang knows no decoding method {decoder.method}")
     if decoder.acceptance == "synthetic":
