@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,14 @@ GEMMA = "gemma-4-26b-a4b--{}--vllm--{}"
         (GEMMA.format("bf16", "plain"), card(), "runs", ""),
         (GEMMA.format("bf16", "plain"), card(memory=40), "doesn't fit", "it needs 64 GB and a card has 40 GB"),
         (GEMMA.format("bf16", "plain"), card(memory=40, count=2), "runs", ""),
-        (GEMMA.format("bf16", "mtp-n4"), card(memory=64), "doesn't fit", "64.84 GB (64 + 0.84 for its drafter)"),
+        (
+            GEMMA.format("bf16", "mtp-n4"),
+            card(memory=64),
+            "unverified",
+            "55.35 GB (51.6 of weights, 2.9 of cache",
+        ),
+        (GEMMA.format("bf16", "eagle3-n3"), card(), "unverified", "the size of its drafter is not known"),
+        ("gemma-4-26b-a4b--q4-k-m--llamacpp--mtp-n3", card(memory=23), "doesn't fit", "23.46 GB (23 + 0.46 for its"),
         (GEMMA.format("bf16", "dflash-n15"), card(), "unverified", "image of its own"),
         (GEMMA.format("fp8", "plain"), card(capability=8.0), "not supported", "8.9 and a card has 8"),
         (GEMMA.format("fp8", "plain"), card(capability=None), "runs", ""),
@@ -65,6 +73,40 @@ def test_what_fits_is_reckoned_from_needs_and_the_cards_facts(
     assert (found.verdict, words in found.reason) == (verdict, True), found
     assert bool(found.reason) == (verdict != "runs")
     assert (unfit(system(name), profile, {"vllm": "b"}) is None) == found.can_run
+
+
+@pytest.mark.parametrize("decoder", ["plain", "ngram-n5", "mtp-n1", "mtp-n4", "dflash-n15"])
+def test_what_a_recipe_verifies_on_a_card_fits_there_with_its_drafter(decoder: str) -> None:
+    """vllm-project/recipes, gemma-4-26B-A4B-it: the RTX 5090 is verified, in FP8 with 92% of it; it has 32,607 MiB."""
+    profile = CATALOG.hardware("rtx-5090")
+    found = system(GEMMA.format("fp8", decoder))
+    assert found.launch_on("rtx-5090")["gpu_memory_utilization"] == 0.92
+    assert found.memory_gb is not None
+    assert found.memory_gb < 0.92 * 32_607 * 2**20 / 1e9
+    assert fit(found, profile).verdict == ("unverified" if found.drafter else "runs")
+    if found.drafter:
+        assert "without a drafter; by arithmetic it needs" in fit(found, profile).reason
+
+
+def test_weights_cache_and_drafter_must_fit_the_part_of_the_card_that_the_engine_may_use() -> None:
+    tight = system(GEMMA.format("fp8", "mtp-n4"))
+    precision = tight.precision.model_copy(update={"cache_gb": 3.5})
+    model = tight.model.model_copy(update={"precisions": tight.model.precisions | {"fp8": precision}})
+    found = fit(replace(tight, model=model), CATALOG.hardware("rtx-5090"))
+    assert found.verdict == "doesn't fit"
+    assert "it needs 31.54 GB (27.2 of weights, 3.5 of cache, 0.84 of its drafter) and may use 31.45 GB" in found.reason
+
+
+def test_a_drafter_of_unknown_size_is_never_counted_as_none_without_a_word() -> None:
+    builds = dict.fromkeys(["vllm", "sglang", "transformers", "mlx", "llamacpp"], "b")
+    cards = [CATALOG.hardware(name) for name in ("h200", "gb300", "m3-max")]
+    unsized = [s for s in CATALOG.systems.values() if s.drafter and not s.drafter.sized]
+    assert unsized
+    found = [fit(s, profile, builds=builds) for s in unsized for profile in cards]
+    assert {each.verdict for each in found} <= {"unverified", "not supported", "doesn't fit"}
+    runs = [each for each in found if each.can_run]
+    assert runs
+    assert all("the size of its drafter is not known" in each.reason for each in runs)
 
 
 def test_an_engine_without_a_lock_is_not_supported_and_says_which() -> None:

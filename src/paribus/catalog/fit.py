@@ -13,6 +13,12 @@ from paribus.catalog.models import Needs, System
 Verdict = Literal["runs", "unverified", "doesn't fit", "not supported"]
 VERDICTS: tuple[Verdict, ...] = ("runs", "unverified", "doesn't fit", "not supported")
 """From what gets furthest."""
+_SHARES = ("gpu_memory_utilization", "mem_fraction_static")
+"""Launch settings that say which part of the card's memory an engine may use: vLLM's, SGLang's."""
+_SHARE = 0.9
+"""The part where a launch doesn't say."""
+_BINARY = 1.0684
+"""10^9 bytes to a data sheet's GB: an RTX 5090 of 32 GB has 32,607 MiB, as its driver tells."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +47,11 @@ def fit(
         refused = _no_build(system)
     if refused:
         return Fit("not supported", refused)
-    too_big = _too_big(system, profile.card, memory_gb)
+    too_big = _too_big(system, profile, memory_gb)
     if too_big:
         return Fit("doesn't fit", too_big)
     doubts = system.unverified_on(profile.hardware)
+    doubts += _doubtful_drafter(system, profile)
     if profile.card.kind == "any" and profile.card.memory_gb is None:
         doubts.append("the card and its memory are known only where it is")
     return Fit("unverified", "; ".join(doubts)) if doubts else Fit("runs")
@@ -87,14 +94,50 @@ def _lacks(needs: Needs, card: Card) -> str | None:
     return None
 
 
-def _too_big(system: System, card: Card, memory_gb: float | None) -> str | None:
+def _too_big(system: System, profile: HardwareFile, memory_gb: float | None) -> str | None:
+    """Why it doesn't fit: the class of card that its precision needs, then the arithmetic with its drafter."""
+    card, own = profile.card, system.precision.memory_gb
     per_card = card.memory_gb or (memory_gb if card.kind == "cpu" else None)
-    needed = system.memory_gb
-    if per_card is None or needed is None or needed <= per_card * card.count:
+    if per_card is None or own is None or system.memory_gb is None:
         return None
+    has = per_card * card.count
+    if own > has:
+        return f"it needs {own:.4g} GB and {card.title} has {has:.0f} GB"
     draft = system.drafter.needs_gb if system.drafter else 0.0
-    sum_of = f" ({system.precision.memory_gb:g} + {draft:.2g} for its drafter)" if draft else ""
-    return f"it needs {needed:.4g} GB{sum_of} and {card.title} has {per_card * card.count:.0f} GB"
+    if system.precision.cache_gb is None:
+        sum_of = f"it needs {system.memory_gb:.4g} GB ({own:g} + {draft:.2g} for its drafter)"
+        return f"{sum_of} and {card.title} has {has:.0f} GB" if system.memory_gb > has else None
+    usable = _usable(system, profile, has)
+    return f"{_arithmetic(system, usable)} of {card.title}" if system.memory_gb > usable else None
+
+
+def _usable(system: System, profile: HardwareFile, has: float) -> float:
+    """Gigabytes (10^9) that the engine may use. A discrete card's data sheet counts in 2^30."""
+    launch = system.launch_on(profile.hardware)
+    told = (launch[name] for name in _SHARES if isinstance(launch.get(name), int | float))
+    share = float(next(told, _SHARE))
+    binary = profile.card.kind == "nvidia" and not profile.card.unified
+    return has * share * (_BINARY if binary else 1.0)
+
+
+def _arithmetic(system: System, usable: float) -> str:
+    weights, cache = system.precision.weights.bytes / 1e9, system.precision.cache_gb or 0.0
+    parts = [f"{weights:.3g} of weights", f"{cache:.2g} of cache"]
+    parts += [f"{system.drafter.needs_gb:.2g} of its drafter"] if system.drafter else []
+    return f"it needs {system.memory_gb:.4g} GB ({', '.join(parts)}) and may use {usable:.4g} GB"
+
+
+def _doubtful_drafter(system: System, profile: HardwareFile) -> list[str]:
+    """What is not known of a drafter's place on the card."""
+    drafter, own, has = system.drafter, system.precision.memory_gb, profile.card.memory_gb
+    if drafter is None:
+        return []
+    if not drafter.sized:
+        return ["the size of its drafter is not known, and none is counted"]
+    if own is None or has is None or own + drafter.needs_gb <= has * profile.card.count:
+        return []
+    usable = _usable(system, profile, has * profile.card.count)
+    return [f"the {own:g} GB of its source are without a drafter; by arithmetic {_arithmetic(system, usable)}"]
 
 
 def _no_build(system: System) -> str:

@@ -244,8 +244,10 @@ class System:
 
     @property
     def memory_gb(self) -> float | None:
-        """Gigabytes that target and drafter need; none: not known."""
-        own = self.precision.memory_gb
+        """Gigabytes that weights, a working cache and the drafter need; none: not known."""
+        own, cache = self.precision.memory_gb, self.precision.cache_gb
+        if cache is not None:
+            own = self.precision.weights.bytes / 1e9 + cache
         return None if own is None else own + (self.drafter.needs_gb if self.drafter else 0.0)
 
     def context_of(self, launch: Mapping[str, Any]) -> int:

@@ -69,8 +69,13 @@ class Drafter(Weights):
 
     @property
     def needs_gb(self) -> float:
-        """Gigabytes that the drafter adds to what the target needs."""
+        """Gigabytes that the drafter adds to what the target needs; 0 where its size isn't known."""
         return self.bytes / 1e9 if self.memory_gb is None else self.memory_gb
+
+    @property
+    def sized(self) -> bool:
+        """Whether its size is known."""
+        return self.bytes > 0 or self.memory_gb is not None
 
 
 class Needs(Spec):
@@ -90,6 +95,11 @@ class Precision(Spec):
     """Memory that weights and a working cache need; none: not known (or hosted)."""
     memory_source: str | None = None
     """Who says so, or the arithmetic behind an estimate."""
+    cache_gb: float | None = Field(default=None, gt=0)
+    """Where `memory_gb` is a class of card that a recipe names, with slack of its own: what the cache of one request of
+    the longest context takes. Weights, cache and drafter must then fit the part of the card that the engine may use."""
+    cache_source: str | None = None
+    """Who says so, or the arithmetic."""
     kv_cache: TypeWord | None = None
     """Type of the cache of keys and values (`bf16`, `f16`, `fp8`; `none`: the model keeps no cache). Where it isn't
     said no launch setting may set it, and what the server tells is recorded."""
