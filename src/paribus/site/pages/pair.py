@@ -9,66 +9,25 @@ from markupsafe import Markup
 
 from paribus.catalog import Pair
 from paribus.conditions import ParibusError
-from paribus.results.compare import seen_words
-from paribus.results.lossless import DECLARED
 from paribus.results.strip import Part, split_strip, strip_of
 from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
-from paribus.site.content import Figure, Race, Row, Run, parsed
-from paribus.site.page import Page, Site, View, board_path, figure_path, pair_path, run_path
-from paribus.site.pages.headline import as_served, lead_metric, shared_time, speedup_of
+from paribus.site.content import Race, Row, parsed
+from paribus.site.page import Page, Site, View, board_path, figure_path, pair_path
+from paribus.site.pages.duel import BASE, NOBODY, Duel, DuelRow
+from paribus.site.pages.duel_quality import quality_rows
+from paribus.site.pages.headline import lead_metric, shared_time
 from paribus.site.pages.names import (
     CPU_TRACK,
     card_name,
-    gate_words,
-    inherits,
     measure_title,
     metric_title,
     run_words,
     scenario_title,
 )
 from paribus.site.pages.race import race_chart, race_sentence
-from paribus.site.pages.table import Cell, beside, figure_cell
+from paribus.site.pages.table import Cell, figure_cell
 from paribus.speed.summary import SpeedSummary
-
-NOBODY = "nobody has run this yet"
-BASE = "../../"
-OWN_ANSWERS = ("plain", "block-diffusion")
-"""Decoders that inherit nothing: they are what their scores were asked of."""
-
-
-@dataclass(frozen=True)
-class Duel:
-    """The two runs that meet under one measure; `refused` says why they can't be compared."""
-
-    measure: str
-    title: str
-    left: Run | None
-    right: Run | None
-    refused: str
-    notes: tuple[str, ...]
-
-    @property
-    def runs(self) -> list[Run]:
-        """The sides that exist."""
-        return [run for run in (self.left, self.right) if run is not None]
-
-    @property
-    def ratio(self) -> Figure | None:
-        """How many times as fast the left side is as the right one; none where this pair's rules refuse it."""
-        return speedup_of(self.left, self.right) if self.left and self.right and not self.refused else None
-
-
-@dataclass(frozen=True)
-class DuelRow:
-    """One row of a duel: what, both sides' numbers, the verdict and its figure's page."""
-
-    title: str
-    unit: str
-    left: Cell
-    right: Cell
-    verdict: str = ""
-    href: str | None = None
 
 
 @dataclass(frozen=True)
@@ -168,7 +127,7 @@ def _meeting(site: Site, pair: Pair, card: str, rows: Sequence[Row], *, place: t
         blocks=tuple(
             Block(d.title, BASE + board_path(card, d.measure), tuple(_rows(d)), d.refused, d.notes) for d in speed
         ),
-        quality=tuple(_quality(site, pair, card, demo, speed)),
+        quality=tuple(quality_rows(site, pair, card, demo, speed)),
         kinds=_kinds_chart(f"pair-{card}-{pair.pair}-{machine}{'-demo' if demo else ''}", speed),
         by_kind=_kinds_table(speed),
     )
@@ -244,112 +203,6 @@ def _plain_row(title: str, unit: str, duel: Duel, read: Callable[[SpeedSummary],
         value = read(speed) if speed is not None else None
         cells.append(Cell(NOBODY if run is None else "–" if value is None else words.fixed(value, 0)))
     return DuelRow(title, unit, cells[0], cells[1])
-
-
-def _quality(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[Duel]) -> Iterator[DuelRow]:
-    """Scores of both sides. One answer class has one score; a decoder that failed a lossless gate has none of it."""
-    cut = [_cut(site, speed, which) for which in ("left", "right")]
-    both = [
-        _of_the_side(speed, which, named) for which, (_, named) in zip(("left", "right"), pair.sides(), strict=True)
-    ]
-    for task in site.tasks.values():
-        runs = [
-            r
-            for r in site.content.quality_runs
-            if r.row["hardware"] == card
-            and r.row["scenario_or_task"] == task.task
-            and r.demo == demo
-            and not r.summary.part
-            and as_served(r)
-        ]
-        left, right = (
-            _newest([r for r in runs if r.row["stack"] == stack and meant(r)])
-            for (stack, _), meant in zip(pair.sides(), both, strict=True)
-        )
-        if left is None and right is None:
-            continue
-        cells = [
-            Cell("no score", "not lossless") if lost else _score(run)
-            for lost, run in zip(cut, (left, right), strict=True)
-        ]
-        if any(cut):
-            verdict, href = "; ".join(found for found in cut if found), None
-        elif left is right:
-            verdict, href = f"{_gates(site, pair.left, card, demo)}; scores are plain decoding's", None
-        else:
-            verdict, href = _difference(left, right)
-            verdict += "".join(_inherited(site, speed, which) for which in ("left", "right"))
-        yield DuelRow(task.title, "% right", cells[0], cells[1], verdict, href)
-
-
-def _of_the_side(speed: Sequence[Duel], which: str, named: str | None) -> Callable[[Run], bool]:
-    """Whether a quality run is of a side's answer class: that of its speed runs; without any, of the decoder named.
-
-    A stack may have several, such as a diffusion model's card settings and its fast ones.
-    """
-    classes = {run.row["answer_class"] for duel in speed if (run := getattr(duel, which)) is not None}
-    if classes:
-        return lambda run: run.row["answer_class"] in classes
-    return lambda run: named is None or run.row["decoder"] == named
-
-
-def _decoders(speed: Sequence[Duel], which: str) -> dict[str, Run]:
-    """The speculative decoders that stand on one side of the duels."""
-    runs = (getattr(duel, which) for duel in speed)
-    return {str(r.row["decoder"]): r for r in runs if r is not None and r.decoder_method not in OWN_ANSWERS}
-
-
-def _cut(site: Site, speed: Sequence[Duel], which: str) -> str:
-    """What a lossless gate found against a side's decoder; nothing where none failed."""
-    failed = {name: run for name, run in _decoders(speed, which).items() if not inherits(site, run)}
-    return "; ".join(f"{name}: {gate_words(site, run)}" for name, run in sorted(failed.items()))
-
-
-def _inherited(site: Site, speed: Sequence[Duel], which: str) -> str:
-    """That a side's score was not asked of its decoder, and what is known of that."""
-    said = {name: gate_words(site, run) for name, run in _decoders(speed, which).items()}
-    return "".join(f"; the {which} score is plain decoding's, {name}: {words}" for name, words in sorted(said.items()))
-
-
-def _gates(site: Site, stack: str, card: str, demo: bool) -> str:
-    """What the lossless gates say of the stack's decoders: one sentence where it is the same for all."""
-    runs = {
-        str(r.row["decoder"]): r
-        for r in site.content.speed_runs
-        if r.row["hardware"] == card
-        and r.row["stack"] == stack
-        and r.demo == demo
-        and r.decoder_method not in OWN_ANSWERS
-    }
-    said = {decoder: gate_words(site, run) for decoder, run in sorted(runs.items())}
-    if len(set(said.values())) <= 1:
-        return next(iter(said.values()), DECLARED)
-    return ", ".join(f"{decoder} {words}" for decoder, words in said.items())
-
-
-def _newest(runs: Sequence[Run]) -> Run | None:
-    return max(runs, key=lambda r: (str(r.row["started_at"]), r.id), default=None)
-
-
-def _score(run: Run | None) -> Cell:
-    score = next((s for s in run.scores if s.headline), None) if run is not None else None
-    if run is None or score is None:
-        return Cell(NOBODY)
-    number = words.shown(score.value, score.low, score.high, "share")
-    return Cell(number.value, "; ".join(s for s in (number.interval, *beside(run)) if s), href=BASE + run_path(run.id))
-
-
-def _difference(left: Run | None, right: Run | None) -> tuple[str, str | None]:
-    """The paired difference of two scores, where it was computed."""
-    figures = left.ratios if left is not None else ()
-    figure = next((f for f in figures if right is not None and f.other_run_id == right.id and f.unit == "points"), None)
-    if figure is None:
-        return "no paired difference yet", None
-    number = words.shown(figure.value, figure.low, figure.high, "points")
-    clear = figure.low is not None and figure.high is not None and not figure.low <= 0 <= figure.high
-    said = str(number) if clear else f"{words.NO_DIFFERENCE} ({number})"
-    said += seen_words(figure.detail)
-    return said, BASE + figure_path(figure.figure_id)
 
 
 def _kinds_chart(name: str, duels: Sequence[Duel]) -> Chart | None:
