@@ -178,6 +178,7 @@ def test_mlx_vlm_is_read_back(monkeypatch):
         "engine_version": "mlx-vlm 0.7.10",
         "admitted": 1,
         "context_per_slot": 262144,
+        "kv_cache": "8bit",
         "settings": {"kv_bits": 8.0},
     }
 
@@ -194,7 +195,6 @@ def test_a_server_that_passed_over_its_drafter_is_refused(monkeypatch):
         "Speculative drafter is incompatible with the target model; "
         "falling back to autoregressive generation: hidden sizes differ"
     )
-        "kv_cache": "8bit",
     with pytest.raises(EnvironmentFault, match="doesn't fit the model and decodes plainly"):
         MLX.observe(Running("http://127.0.0.1:1", bad, launch))
 

@@ -68,8 +68,8 @@ class MLX(Adapter):
 
     name = "mlx"
     fields = frozenset({"temperature", "top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty"})
-
     deciding = _DECIDING
+
     def sampling_fields(self, system: System) -> frozenset[str]:
         """A seed only where it doesn't end batching: with mlx-vlm."""
         if system.decoder.method == "block-diffusion":
@@ -168,13 +168,12 @@ class MLX(Adapter):
             "admitted": 1 if one else None,
             "context_per_slot": health.get("effective_context_limit"),
             "speculation": current.get("draft_kind"),
-            "settings": settings,
             "kv_cache": _cache(current["kv_bits"]) if current.get("kv_bits") else None,
+            "settings": settings,
         }
         return {name: value for name, value in read.items() if value is not None}
 
 
-def _server(settings: Mapping[str, Scalar]) -> str:
 def _cache(bits: Any) -> str:
     """The word for a cache of so many bits: `4bit`, `3.5bit`; what is no number stands for nothing."""
     try:
@@ -183,6 +182,7 @@ def _cache(bits: Any) -> str:
         return "not stated"
 
 
+def _server(settings: Mapping[str, Scalar]) -> str:
     server = str(settings.get("server", "mlx-vlm"))
     if server not in ("mlx-vlm", "mlx-lm"):
         raise UsageError(f"mlx has the servers mlx-vlm and mlx-lm, not {server!r}")

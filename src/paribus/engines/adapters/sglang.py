@@ -186,14 +186,14 @@ class SGLang(Adapter):
     ways: tuple[How, ...] = ("env", "image")
     metrics = SGLANG
     fields = frozenset({"temperature", "top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty"})
+    deciding = _DECIDING
+    variables = _VARIABLES
 
     def sampling_fields(self, system: System) -> frozenset[str]:
         """None for a diffusion model: its denoising settings decide, and a request's sampling does nothing.
 
         A seed has an effect only with deterministic inference.
         """
-    deciding = _DECIDING
-    variables = _VARIABLES
         if system.decoder.method == "block-diffusion":
             return frozenset()
         seeds = {"seed"} if system.use.launch.get("enable_deterministic_inference") else set()
@@ -243,13 +243,13 @@ class SGLang(Adapter):
             "context_per_slot": _context(running),
             "rendered_prompt": _rendered(running),
             "server_memory_gb": _memory(states[0].get("memory_usage")),
+            **_numbers(info, running.log),
             "settings": settings,
         }
         return {name: value for name, value in read.items() if value is not None}
 
     def rendered(self, running: Running) -> str | None:
         """By `/tokenize` of a message and `/detokenize`."""
-            **_numbers(info, running.log),
         return _rendered(running)
 
     def compilations(self, log_text: str) -> list[Compilation]:
@@ -339,13 +339,6 @@ def _denoising(system: System) -> dict[str, Any]:
     return config
 
 
-def _context(running: Running) -> int | None:
-    """The context that the list of models tells."""
-    models = ask_json(f"{running.base}/v1/models", timeout_s=30)["data"]
-    told = models[0].get("max_model_len") if models else None
-    return int(told) if told is not None else None
-
-
 _LOADED = re.compile(r"Load weight end\..*?\bquant=([\w-]+)")
 
 
@@ -358,6 +351,13 @@ def _numbers(info: Mapping[str, Any], log: str) -> dict[str, Any]:
         "quantization": info.get("quantization") or (loaded[1] if loaded else None),
         "dtype": info.get("dtype"),
     }
+
+
+def _context(running: Running) -> int | None:
+    """The context that the list of models tells."""
+    models = ask_json(f"{running.base}/v1/models", timeout_s=30)["data"]
+    told = models[0].get("max_model_len") if models else None
+    return int(told) if told is not None else None
 
 
 def _rendered(running: Running) -> str | None:
