@@ -168,6 +168,16 @@ def test_answers_of_two_answer_classes_are_two_verdicts(clone: Clone) -> None:
     assert cut == [("c1-long",)]
 
 
+def test_a_later_repeat_does_not_undo_a_failure(clone: Clone) -> None:
+    sealed(clone, "plain")
+    sealed(clone, NGRAM, words=150)
+    sealed(clone, NGRAM, n=2, day=2)
+    build(clone.root)
+    ((standing, told),) = table(clone, "SELECT standing, sentence FROM lossless")
+    assert standing == "failed"
+    assert "length +7." in told, "half of the answers are 15% longer"
+
+
 def test_a_measurement_that_was_taken_back_forbids_no_comparison(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     plain, same, long = sealed(clone, "plain"), sealed(clone, NGRAM), sealed(clone, NGRAM, words=150, n=2, day=2)
     assert "not_lossless" in compared_or_refused(clone, monkeypatch, same, plain)

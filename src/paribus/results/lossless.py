@@ -25,8 +25,8 @@ from paribus.results.facts import replacements, superseded
 from paribus.results.gate import gate_rows
 from paribus.results.items import grades
 from paribus.results.merge import union
-from paribus.results.pairing import decoders
-from paribus.results.rows import TableRow
+from paribus.results.pairing import PLAIN
+from paribus.results.rows import TableRow, stack_of
 from paribus.results.run import all_runs
 
 Gate = Literal["greedy", "served", "canary"]
@@ -131,18 +131,32 @@ def _newest(gate: Gate, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _served_rows(sealed: Sequence[RunData], cached: Cached) -> list[TableRow]:
-    """The gate at the served temperature for each decoder that was measured beside plain decoding."""
-    groups: dict[tuple[Key, str], list[tuple[RunData, RunData]]] = defaultdict(list)
-    for match in decoders(sealed):
-        left, right = match.left, match.right
-        if _tells(left) and _tells(right) and key_of(left)[3] == key_of(right)[3]:
-            # Another answer class of the same name (another build of the engine) has other answers.
-            groups[key_of(left), left.summary.machine].append((left, right))
+    """The gate at the served temperature for each decoder that was measured beside plain decoding.
+
+    All repeats count together: a later one doesn't undo what an earlier one found.
+    """
+    plain: dict[tuple[str, ...], list[RunData]] = defaultdict(list)
+    decoders: dict[tuple[Key, str], list[RunData]] = defaultdict(list)
+    for data in sealed:
+        if _tells(data) and SystemName.parse(data.summary.system).decoder == PLAIN:
+            plain[_beside(data)].append(data)
+        elif _tells(data):
+            decoders[key_of(data), data.summary.machine].append(data)
     found = []
-    for _, pairs in sorted(groups.items()):
-        runs = [data for pair in pairs for data in pair]
-        found += cached(runs, partial(_served, pairs))
+    for _, runs in sorted(decoders.items()):
+        own = [data for data in runs if _beside(data) in plain]
+        other = [data for measure in dict.fromkeys(map(_beside, own)) for data in plain[measure]]
+        if own:
+            found += cached([*own, *other], partial(_served, own, other))
     return found
+
+
+def _beside(data: RunData) -> tuple[str, ...]:
+    """What a decoder's run shares with plain decoding's answers to the same prompts: all but the decoder."""
+    summary, name = data.summary, SystemName.parse(data.summary.system)
+    # Another answer class of the same name (another build of the engine) has other answers.
+    answers = str(summary.hashes.get("answer_class"))
+    return str(data.place.demo), summary.hardware, summary.machine, summary.measure, stack_of(name), answers
 
 
 def _tells(data: RunData) -> bool:
@@ -156,16 +170,16 @@ def _tells(data: RunData) -> bool:
     return data.summary.kind == "speed" and alone and natural
 
 
-def _served(pairs: Sequence[tuple[RunData, RunData]]) -> list[TableRow]:
-    sides = [[pair[side] for pair in pairs] for side in (0, 1)]
+def _served(own: Sequence[RunData], other: Sequence[RunData]) -> list[TableRow]:
+    sides = [own, other]
     tokens = [lengths(_answers(side, lambda row: row.tokens)) for side in sides]
     checks = [
         _answers(side, lambda row: None if row.check_passed is None else float(row.check_passed)) for side in sides
     ]
     length, score = shift(tokens[1], tokens[0]), rightness(checks[1], checks[0])
     verdict = judge_served(length, score)
-    last = max(sides[0], key=lambda data: data.summary.starts[0].started_at)
-    plain = sides[1][0].summary.system
+    last = max(own, key=lambda data: data.summary.starts[0].started_at)
+    plain = other[0].summary.system
     told = served_sentence(length, score, verdict)
     prompts = length.prompts if length else 0
     return [_row("served", last, plain=plain, verdict=verdict, told=told, prompts=prompts)]
