@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from paribus.catalog import Catalog, System
-from paribus.catalog.fit import unfit
+from paribus.catalog.fit import fit, unfit
 from paribus.conditions import hash12
 
 ROOT = Path(__file__).parents[2]
@@ -215,6 +215,21 @@ def test_launch_settings_differ_by_card_precision_and_decoder() -> None:
     assert launch(gemma.format("bf16", "plain"), "dgx-spark")["VLLM_USE_V2_MODEL_RUNNER"] == "1"
     spark = launch("diffusiongemma-26b-a4b--nvfp4-nvidia--vllm--diffusion-card", "dgx-spark")
     assert (spark["max_num_seqs"], spark["attention_backend"]) == (8, "TRITON_ATTN")
+
+
+@pytest.mark.parametrize(
+    "card", [None, "h100", "b200", "gb300", "dgx-spark", "dgx-station", "rtx-5090", "rtx-6000-pro"]
+)
+@pytest.mark.parametrize("precision", ["bf16", "fp8", "nvfp4-nvidia"])
+def test_a_drafters_own_launch_settings_hold_on_every_card(precision: str, card: str | None) -> None:
+    """Recipes for plain decoding on a card come before what the drafter's card asks for (z-lab/dflash, "vLLM")."""
+    drafting = CATALOG.systems[f"qwen3.6-35b-a3b--{precision}--vllm--dflash-n15"]
+    launch = drafting.launch_on(card)
+    assert (launch["attention_backend"], launch["max_num_batched_tokens"]) == ("FLASH_ATTN", 32768)
+    assert "attention_config" not in launch
+    if precision == "nvfp4-nvidia" and card:
+        assert fit(drafting, CATALOG.hardware(card)).verdict in ("unverified", "not supported")
+        assert "no run with both was seen" in " ".join(drafting.unverified_on(card))
 
 
 def test_overrides_name_profiles_and_decoders_that_exist() -> None:
