@@ -14,10 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from paribus.speed.adhoc import Around
 from paribus.speed.files import traces_of
 from paribus.speed.rows import write_rows
-from paribus.speed.summarise import summarise
+from paribus.speed.summarise import Around, summarise
 from paribus.wire import Outcome, Spool, standard_tokens, write_outcomes
 from scripted import DONE, content, finish, usage, words
 

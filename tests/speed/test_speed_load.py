@@ -15,10 +15,10 @@ from paribus.catalog import SetPrompt
 from paribus.conditions import EnvironmentFault
 from paribus.speed.load import LoadRequest, WindowPlan, poisson, run_closed_loop, run_open_loop, run_window
 from paribus.speed.measure import admitted, engine_load, in_window
-from paribus.speed.metrics.throughput import Window
 from paribus.speed.order import balanced, cycles, unique_line
 from paribus.speed.summary import EngineLoad
 from paribus.speed.warm_up import WarmUp, caps, difference, warm_up
+from paribus.speed.window import Window
 
 SECOND = 10**9
 

@@ -16,11 +16,11 @@ from speed_making import by_word, make_row, make_trace, stream
 from paribus.conditions import UsageError, flag
 from paribus.speed.flags import Facts
 from paribus.speed.load import completions
-from paribus.speed.metrics.throughput import Window
 from paribus.speed.rows import Row, read_rows, write_rows
 from paribus.speed.summarise import Around, StartPart, concurrency_seen, pool, summarise
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.trace import Prompt
+from paribus.speed.window import Window
 
 MS = 10**6
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.speed.load import completions, steady_window
-from paribus.speed.metrics.throughput import Window, arrived, credited, steps, throughput
+from paribus.speed.metrics.throughput import arrived, credited, steps, throughput
+from paribus.speed.window import Window
 
 SECOND = 10**9
 

@@ -15,11 +15,11 @@ from speed_making import by_word, make_outcome, make_trace, stream
 
 from paribus.catalog import SetPrompt
 from paribus.speed.load import LoadRequest, run_closed_loop, steady_window
-from paribus.speed.metrics.throughput import Window
 from paribus.speed.summarise import Around, summarise
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.trace import Prompt
 from paribus.speed.warm_up import warm_up
+from paribus.speed.window import Window
 from paribus.wire import Client, Outcome, payload, run
 from scripted import DONE, chunk, content, error_event, event, finish, reasoning, role, tool, usage, words
 

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from paribus.catalog.faults import one_sentence
 from paribus.catalog.hardware import HardwareFile
 from paribus.catalog.load import Catalog
 from paribus.catalog.models import Spec
 from paribus.catalog.plan import Plan
-from paribus.catalog.reading import one_sentence
 from paribus.catalog.tasks import Budget, Scale
 from paribus.conditions import UsageError
 

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
-from paribus.catalog.models import Spec
-from paribus.catalog.reading import one_sentence
+from paribus.catalog.faults import one_sentence
+from paribus.catalog.specs import Spec
 from paribus.conditions import UsageError, hash12
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from paribus.catalog.faults import one_sentence
 from paribus.conditions import UsageError
 
 T = TypeVar("T", bound=BaseModel)
@@ -25,17 +26,6 @@ MOST_BYTES, MOST_NODES, MOST_DEEP = 1_000_000, 100_000, 40
 """The largest file of the catalog has 20 kB, about 1,500 nodes (aliases counted as often as they are used), 10 deep."""
 _EXACT = 2**53
 """Whole numbers up to here are the same in JSON (RFC 8785), on which all hashes rest."""
-
-
-def one_sentence(error: ValueError | yaml.YAMLError) -> str:
-    """The first fault of a validation in one sentence, and how many more there are."""
-    if not isinstance(error, ValidationError):
-        return " ".join(str(error).split())
-    faults = error.errors()
-    first = faults[0]
-    where = ".".join(str(part) for part in first["loc"])
-    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    return f"{where + ': ' if where else ''}{first['msg']}{more}"
 
 
 def read_yaml(path: Path, kind: type[T]) -> T:

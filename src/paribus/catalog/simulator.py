@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from paribus.catalog.faults import one_sentence
 from paribus.catalog.models import Scalar, Spec
-from paribus.catalog.reading import one_sentence
 from paribus.catalog.tasks import QualityTask
 from paribus.conditions import UsageError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from paribus.catalog import Job, Plan
-from paribus.catalog.reading import one_sentence
+from paribus.catalog.faults import one_sentence
 from paribus.conditions import UsageError
 from paribus.machine import write_atomic
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from pydantic import ValidationError
 
-from paribus.catalog.reading import one_sentence
+from paribus.catalog.faults import one_sentence
 from paribus.conditions import Manifest, UsageError
 from paribus.engines.fingerprinting import FOLDER, reference_from
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import click
 
-from paribus.catalog import Catalog, PromptLine, read_prompts
+from paribus.catalog import PromptLine, read_prompts
 from paribus.cli._asking import extra_of, key_of, sampling_of
-from paribus.cli._speed_view import Progress, table
+from paribus.cli._speed_progress import Progress
+from paribus.cli._speed_view import table
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
 from paribus.speed.adhoc import Asked, measure_endpoint
 from paribus.speed.summary import SpeedSummary
@@ -243,6 +244,8 @@ def _warm_up_prompts(options: Options) -> list[PromptLine]:
 
 def _shipped(split: str, option: str) -> list[PromptLine]:
     """The shipped long prompts of a split, from this clone."""
+    from paribus.catalog import Catalog  # whoever brings prompts needs none of it
+
     for root in (*(p for p in (Path.cwd(), *Path.cwd().parents)), Path(__file__).resolve().parents[3]):
         if (root / "tasks" / "speed" / f"{DEFAULT_SCENARIO}.yaml").is_file():
             catalog = Catalog(root)

@@ -1,12 +1,19 @@
 """Conditions: the vocabulary of the whole product. Names, paths, hashes, flags, manifests, errors."""
 
-from paribus.conditions.errors import CheckFailed, EnvironmentFault, ParibusError, UsageError
-from paribus.conditions.flags import FLAGS, Flag, FlagKind, flag
-from paribus.conditions.hashing import canonical, conditions_hash, figure_id, hash12, run_id, sha256_file
-from paribus.conditions.manifest import FileEntry, Manifest, Timings
-from paribus.conditions.naming import RunPath, SystemName, decoder_method, inside, is_slug, slug, start_number
-from paribus.conditions.registry import CONDITIONS, Condition, differences
-from paribus.conditions.strangers import harmless, one_line
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paribus.lazily import lazily
+
+if TYPE_CHECKING:
+    from paribus.conditions.errors import CheckFailed, EnvironmentFault, ParibusError, UsageError
+    from paribus.conditions.flags import FLAGS, Flag, FlagKind, flag
+    from paribus.conditions.hashing import canonical, conditions_hash, figure_id, hash12, run_id, sha256_file
+    from paribus.conditions.manifest import FileEntry, Manifest, Timings
+    from paribus.conditions.naming import RunPath, SystemName, decoder_method, inside, is_slug, slug, start_number
+    from paribus.conditions.registry import CONDITIONS, Condition, differences
+    from paribus.conditions.strangers import harmless, one_line
 
 __all__ = [
     "CONDITIONS",
@@ -39,3 +46,5 @@ __all__ = [
     "slug",
     "start_number",
 ]
+
+__getattr__ = lazily(__name__)  # see there for the rule

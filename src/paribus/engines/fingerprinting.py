@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from paribus.catalog import Catalog, PromptLine, System
-from paribus.catalog.reading import one_sentence
+from paribus.catalog.faults import one_sentence
 from paribus.conditions import EnvironmentFault, Manifest, UsageError
 from paribus.engines.fingerprint import (
     NO_REFERENCE,

@@ -6,7 +6,7 @@ of a second of CPU time in every process that writes a file. Columns are made fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
@@ -21,7 +21,12 @@ def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     """A table of rows (missing and None are null). Takes whole numbers of 32 and 64 bits, floats of 64, truth values,
     text, bytes, and lists without nulls of these numbers. `ValueError` for a null where the schema has none,
     `TypeError` for a type that isn't known."""
-    return pa.Table.from_arrays([_column([row.get(f.name) for row in rows], f) for f in schema], schema=schema)
+    return table_by(lambda name: [row.get(name) for row in rows], schema)
+
+
+def table_by(values: Callable[[str], list[Any]], schema: pa.Schema) -> pa.Table:
+    """The same from a function that gives a column's values: for rows that are no mappings."""
+    return pa.Table.from_arrays([_column(values(field.name), field) for field in schema], schema=schema)
 
 
 def _column(values: list[Any], field: pa.Field[Any]) -> pa.Array[Any]:

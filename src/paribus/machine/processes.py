@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from paribus.machine import guard
-from paribus.machine.scrub import SECRET_NAME
+from paribus.machine.scrubbing import SECRET_NAME
 
 GRACE_S = 2.0
 """Seconds between SIGTERM and SIGKILL: short enough that a job that must stop is gone within 5 s."""

@@ -18,7 +18,7 @@ from typing import Annotated, Any, BinaryIO, Final, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from paribus.catalog.reading import one_sentence
+from paribus.catalog.faults import one_sentence
 from paribus.conditions import CheckFailed, UsageError
 from paribus.machine.files import disk_faults, sync_folder
 from paribus.wire import Endpoint

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from paribus.conditions import CheckFailed
 from paribus.results.data import RunData
 from paribus.results.recompute import raw_traces
-from paribus.speed.metrics.throughput import Window, steps, throughput
+from paribus.speed.metrics.throughput import steps, throughput
 from paribus.speed.summarise import rows_of, wall_of
+from paribus.speed.window import Window
 
 
 def answers_a_worker(data: RunData) -> float | None:

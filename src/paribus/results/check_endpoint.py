@@ -16,11 +16,11 @@ from paribus.results.reading import read_json_file, read_model
 from paribus.results.recompute import NOT_IN_THE_REQUESTS, counted_then, raw_traces, same_flags
 from paribus.speed.adhoc import is_local
 from paribus.speed.flags import Facts
-from paribus.speed.metrics.throughput import Window
 from paribus.speed.rows import Row
 from paribus.speed.summarise import Around, summarise
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.trace import Prompt
+from paribus.speed.window import Window
 from paribus.wire import Endpoint
 
 

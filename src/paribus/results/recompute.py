@@ -12,13 +12,13 @@ from paribus.conditions import CheckFailed, Flag, Manifest, UsageError
 from paribus.machine.proof import power_limited
 from paribus.results.reading import open_parquet, shown
 from paribus.speed.flags import Facts
-from paribus.speed.metrics.throughput import Window
 from paribus.speed.metrics.tokens import Tokenizer
 from paribus.speed.rows import Row
 from paribus.speed.run import of_the_server
 from paribus.speed.summarise import Around
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.trace import Prompt, Trace, trace
+from paribus.speed.window import Window
 from paribus.wire import read_outcomes
 
 NOT_IN_THE_REQUESTS = frozenset(

@@ -8,20 +8,20 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paribus import __version__
 from paribus.catalog import PromptLine, prompts_hash
 from paribus.conditions import CheckFailed, EnvironmentFault
 from paribus.machine import write_atomic
-from paribus.speed.files import finish, nothing_answered
-from paribus.speed.flags import Facts
 from paribus.speed.load import Ended, ignore
 from paribus.speed.measure import Load, Measured, Watch, measure
-from paribus.speed.metrics.tokens import Tokenizer
-from paribus.speed.summarise import Around
 from paribus.speed.summary import SpeedSummary
 from paribus.wire import Endpoint, Spool, run
+
+if TYPE_CHECKING:
+    from paribus.speed.metrics.tokens import Tokenizer
+    from paribus.speed.summarise import Around
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,9 @@ def measure_endpoint(asked: Asked, folder: Path, on_end: Ended = ignore) -> tupl
             interrupted = True
         except EnvironmentFault as error:
             fault = error
+        # What reads answers (numpy, Arrow, tokenizers) comes into memory once the load is over.
+        from paribus.speed.files import finish, nothing_answered
+
         around = _around(asked, measured)
         _, summary = finish(folder, spool, asked.prompts, around, asked.tokenizer, needs_answers=False)
         if fault is not None:
@@ -84,6 +87,9 @@ def measure_endpoint(asked: Asked, folder: Path, on_end: Ended = ignore) -> tupl
 
 
 def _around(asked: Asked, measured: Measured | None) -> Around:
+    from paribus.speed.flags import Facts
+    from paribus.speed.summarise import Around
+
     hosted = not is_local(asked.endpoint)
     if measured is None:
         return Around(asked.concurrency, facts=Facts(rows=(), hosted=hosted))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
 
-from paribus.speed.metrics.throughput import Window
+from paribus.speed.window import Window
 from paribus.wire import Outcome
 
 TICK_NS = 100_000_000

@@ -24,11 +24,10 @@ from paribus.speed.load import (
     run_window,
     steady_window,
 )
-from paribus.speed.metrics.throughput import Window
 from paribus.speed.order import cycles, unique_line
-from paribus.speed.statistics import percentile
 from paribus.speed.summary import EngineLoad
 from paribus.speed.warm_up import WarmUp, warm_up
+from paribus.speed.window import Window
 from paribus.wire import Client, Endpoint, Lag, LagMeter, Outcome, Spool, payload
 
 POLL_S = 1.0
@@ -236,6 +235,8 @@ def in_window(readings: Readings, window: Window | None) -> list[Mapping[str, fl
 
 def admitted(seen: Sequence[Mapping[str, float]]) -> int | None:
     """10th percentile of the running gauge; None with fewer than three readings."""
+    from paribus.speed.statistics import percentile
+
     running = [told["running"] for told in seen if "running" in told]
     tenth = percentile(running, 0.1)
     # Down, not to the nearest: 14.6 is below 15.

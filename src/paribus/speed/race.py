@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from paribus.catalog import Candidate, Race, Verdict
-from paribus.catalog.reading import one_sentence
+from paribus.catalog.faults import one_sentence
 from paribus.conditions import CheckFailed, Flag
 from paribus.speed.rows import Row, read_rows
 from paribus.speed.speedup import largest_k, level, reached_by_all

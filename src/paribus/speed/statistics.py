@@ -32,6 +32,8 @@ LEVEL = 0.95
 DRAWS = 2_000
 LEAST_UNITS = 3
 """Fewer prompts (or kinds) of a single start allow no interval: two would give one of some powers of ten."""
+TURNS = 200
+"""Newton's steps towards a quantile at most."""
 SEED = 20_261
 """Seed of every bootstrap: who recomputes a number gets the same interval."""
 
@@ -59,7 +61,13 @@ def students(freedom: float, share: float) -> float:
     # log of 1 / (a B(a, 1/2)): the factor before the continued fraction.
     front = math.lgamma(a + 0.5) - math.lgamma(a) - 0.5 * math.log(math.pi)
     t = NormalDist().inv_cdf(share)
-    for _ in range(200):
+    path: list[float] = []
+    for turn in range(TURNS):
+        if t in path:
+            # The last digits go round in a circle: where the last turn would end is known.
+            first = path.index(t)
+            return path[first + (TURNS - turn) % (turn - first)]
+        path.append(t)
         x = freedom / (freedom + t * t)
         density = math.exp(front - 0.5 * math.log(freedom) + (a + 0.5) * math.log(x))
         excess = _beta(x, a, 0.5, front) / 2 - tail
@@ -97,8 +105,18 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def percentile(values: Sequence[float] | Array, share: float) -> float | None:
-    """The value below which `share` (0..1) of the values lie, by linear interpolation; None of nothing."""
-    return float(np.quantile(np.asarray(values, dtype=float), share)) if len(values) else None
+    """The value below which `share` (0..1) of the values lie, by linear interpolation; None of nothing.
+
+    The same as `np.quantile` to the last digit, which brings 40 ms of numpy's other parts along.
+    """
+    if not len(values):
+        return None
+    ordered = np.sort(np.asarray(values, dtype=float))
+    place = share * (len(ordered) - 1)
+    below = min(int(place), len(ordered) - 1)
+    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
+    weight = place - below
+    return high - (high - low) * (1 - weight) if weight >= 0.5 else low + (high - low) * weight
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -149,8 +167,10 @@ def combined(parts: Sequence[tuple[Array, int]]) -> Array:
 
 def interval(replicates: Array) -> tuple[float, float]:
     """The central 95% of the replicates (linear interpolation)."""
-    low, high = np.quantile(replicates, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    low, high = (percentile(replicates, share) for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    assert low is not None
+    assert high is not None
+    return low, high
 
 
 def t_over_starts(values: Sequence[float]) -> Estimate:

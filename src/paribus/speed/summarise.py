@@ -18,7 +18,7 @@ from paribus.speed.metrics.energy import energy
 from paribus.speed.metrics.output_speed import output_speed, output_speed_standard, speed_of
 from paribus.speed.metrics.reader_wait import reader_wait
 from paribus.speed.metrics.stall import Gaps
-from paribus.speed.metrics.throughput import Gathered, Window, steps
+from paribus.speed.metrics.throughput import Gathered
 from paribus.speed.metrics.time_to_k import time_to_k
 from paribus.speed.metrics.tokens import MARKUP, TokenCount, check_usage, reasoning, size, standard, tokens
 from paribus.speed.metrics.ttfa import ttfa
@@ -40,6 +40,10 @@ from paribus.speed.summary import (
 )
 from paribus.speed.throughputs import pooled_throughput, start_throughput
 from paribus.speed.trace import Trace
+from paribus.speed.window import Window
+
+UNITS = ("standard", "native", "size")
+"""What a trace counts after each piece."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class _Seen:
 
     def __init__(self, window: Window | None) -> None:
         self.rows: list[Row] = []
-        self.speeds = {name: Gathered(window) for name in ("standard", "native", "size")}
+        self.speeds = Gathered(window, UNITS)
         self.gaps = Gaps()
         self.counts: list[tuple[TokenCount, int, int]] = []
         self.digests: list[tuple[str, str]] = []
@@ -83,8 +87,7 @@ class _Seen:
     def add(self, trace: Trace) -> None:
         """Take in one trace of the load."""
         self.rows.append(row_of(trace))
-        for name, gathered in self.speeds.items():
-            gathered.add(steps([(trace, getattr(trace, name))]))
+        self.speeds.add(trace, {unit: getattr(trace, unit) for unit in UNITS})
         if trace.ok:
             self.ends_ns.append(trace.ended_ns)
         self.revised += trace.counted and trace.revised
@@ -110,7 +113,7 @@ def summarise(traces: Iterable[Trace], around: Around) -> tuple[list[Row], Speed
     rows = sorted(seen.rows, key=lambda row: row.index)
     counted = [row for row in rows if row.counted]
     wall = wall_of(rows)
-    speeds = {name: gathered.speed(wall) for name, gathered in seen.speeds.items()}
+    speeds = {unit: seen.speeds.speed(unit, wall) for unit in UNITS}
     gaps = seen.gaps.stall()
     base = _from_rows([counted], cpu=around.facts.cpu)
     return rows, base.model_copy(

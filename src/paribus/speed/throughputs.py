@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paribus.speed.load import completions
-from paribus.speed.metrics.throughput import Window, WindowSpeed
+from paribus.speed.metrics.throughput import WindowSpeed
 from paribus.speed.pooling import mean
 from paribus.speed.statistics import throughput_estimate
 from paribus.speed.summary import Throughput
+from paribus.speed.window import Window
 
 
 def start_throughput(speed: WindowSpeed, ends_ns: Sequence[int], window: Window | None, workers: int) -> Throughput:

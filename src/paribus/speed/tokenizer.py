@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paribus.conditions import UsageError
-from paribus.speed.metrics.tokens import Tokenizer
+
+if TYPE_CHECKING:
+    from paribus.speed.metrics.tokens import Tokenizer
 
 
 def load_tokenizer(path: Path) -> Tokenizer:

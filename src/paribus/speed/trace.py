@@ -122,7 +122,7 @@ def trace(outcome: Outcome, prompts: Mapping[str, Prompt], tokenizer: Tokenizer 
         finish_reason=answer.finish_reason,
         done=answer.done,
         revised=answer.revised,
-        at_ns=np.array([piece.t_ns for piece in answer.pieces], dtype=np.int64),
+        at_ns=np.array([t_ns for t_ns, *_ in answer.pieces], dtype=np.int64),
         native=np.array(count.after, dtype=float),
         standard=np.array(standard_tokens_after(answer), dtype=np.int64),
         size=np.array(_sizes(answer), dtype=np.int64),
@@ -140,7 +140,7 @@ def _sizes(answer: Answer) -> Sequence[int]:
     """UTF-8 bytes delivered with each piece and those before it."""
     if answer.delivered.isascii():
         return answer.lengths
-    return list(accumulate(utf8_bytes(piece.delivered) for piece in answer.pieces))
+    return list(accumulate(map(utf8_bytes, answer.parts)))
 
 
 def _digest(text: str) -> str:

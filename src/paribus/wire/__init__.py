@@ -1,14 +1,21 @@
 """Wire: talks to OpenAI-compatible servers and keeps every byte with its time; reads the answers afterwards."""
 
-from paribus.wire.answer import Answer, Piece, Usage
-from paribus.wire.client import Client
-from paribus.wire.exchange import Address, Api, Endpoint, Outcome
-from paribus.wire.loop import Lag, LagMeter, run
-from paribus.wire.openai import read_answer
-from paribus.wire.payload import payload
-from paribus.wire.records import iter_outcomes, read_outcomes, write_outcomes
-from paribus.wire.spool import Spool
-from paribus.wire.tokens import standard_token_ends, standard_tokens, standard_tokens_after, utf8_bytes
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paribus.lazily import lazily
+
+if TYPE_CHECKING:
+    from paribus.wire.answer import Answer, Piece, Usage
+    from paribus.wire.bodies import payload
+    from paribus.wire.client import Client
+    from paribus.wire.exchange import Address, Api, Endpoint, Outcome
+    from paribus.wire.loop import Lag, LagMeter, run
+    from paribus.wire.openai import read_answer
+    from paribus.wire.records import iter_outcomes, read_outcomes, write_outcomes
+    from paribus.wire.spool import Spool
+    from paribus.wire.tokens import standard_token_ends, standard_tokens, standard_tokens_after, utf8_bytes
 
 __all__ = [
     "Address",
@@ -33,3 +40,5 @@ __all__ = [
     "utf8_bytes",
     "write_outcomes",
 ]
+
+__getattr__ = lazily(__name__)  # see there for the rule

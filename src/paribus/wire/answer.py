@@ -63,14 +63,19 @@ class Answer:
     timings: dict[str, float] = field(default_factory=dict)
 
     @cached_property
+    def parts(self) -> list[str]:
+        """What each piece delivers: reasoning, text, tool call."""
+        return [reasoning + text + tool for _, text, reasoning, tool, _ in self.pieces]
+
+    @cached_property
     def delivered(self) -> str:
         """Everything delivered, in the order of arrival: what tokens, characters and bytes are counted over."""
-        return "".join([reasoning + text + tool for _, text, reasoning, tool, _ in self.pieces])
+        return "".join(self.parts)
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
         """Characters delivered with each piece and those before it."""
-        return tuple(accumulate(len(text) + len(reasoning) + len(tool) for _, text, reasoning, tool, _ in self.pieces))
+        return tuple(accumulate(map(len, self.parts)))
 
     @property
     def ttft_ns(self) -> int | None:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from array import array
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -111,10 +111,8 @@ class LagMeter:
         share = (time.process_time() - self._cpu) / wall if wall > 0 else 0.0
         if not self._lags:
             return Lag(None, None, share, 0)
-        import numpy as np
-
-        p50, p99 = (float(value) / 1e6 for value in np.percentile(np.array(self._lags), [50, 99]))
-        return Lag(p50, p99, share, len(self._lags))
+        ordered = sorted(self._lags)
+        return Lag(_quantile(ordered, 0.5) / 1e6, _quantile(ordered, 0.99) / 1e6, share, len(ordered))
 
     def _pipe(self) -> int:
         assert self._process is not None
@@ -132,3 +130,10 @@ class LagMeter:
             return
         for (stamp,) in _STAMP.iter_unpack(stamps[: len(stamps) // 8 * 8]):
             self._lags.append(now - stamp)
+
+
+def _quantile(ordered: Sequence[int], share: float) -> float:
+    """By linear interpolation, of at least one value."""
+    place = share * (len(ordered) - 1)
+    low = ordered[int(place)]
+    return low + (ordered[min(int(place) + 1, len(ordered) - 1)] - low) * (place - int(place))

@@ -16,16 +16,19 @@ The rules, each with its reason:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import orjson
 
 from paribus.wire.answer import Answer, Piece, Usage
-from paribus.wire.exchange import Outcome
+from paribus.wire.exchange import Outcome, Reads
 from paribus.wire.sse import read_events
 
 _COMPLETE_DESPITE = ("cut", "reset")
@@ -65,14 +68,20 @@ class _Arrivals:
     """When the body had come up to an offset; asked for offsets in order."""
 
     def __init__(self, outcome: Outcome) -> None:
-        self._reads = iter(outcome.reads)
-        self._t_ns, self.end = next(self._reads, (0, len(outcome.body)))
+        reads = Reads.of(outcome.reads)
+        self._ends, self._times = reads.ends, reads.times or array("q", [0])
+        self._place = 0
 
-    def of(self, offset: int) -> int:
-        """Nanoseconds since sent of the read that reached the offset."""
-        while self.end < offset:
-            self._t_ns, self.end = next(self._reads, (self._t_ns, offset))
-        return self._t_ns
+    def of(self, *offsets: int) -> list[int]:
+        """For each offset, nanoseconds since sent of the read that reached it."""
+        ends, times, place, last = self._ends, self._times, self._place, len(self._times) - 1
+        found = []
+        for offset in offsets:
+            while place < last and ends[place] < offset:
+                place += 1
+            found.append(times[place])
+        self._place = place
+        return found
 
 
 def _take_events(
@@ -80,7 +89,7 @@ def _take_events(
 ) -> tuple[int | None, int]:
     """Events from an offset on, up to the end (None) or to where a run of events of one shape was read; its length."""
     for event in read_events(body, start):
-        t_ns = arrivals.of(event.end)
+        (t_ns,) = arrivals.of(event.end)
         if event.data.strip() == b"[DONE]":
             reading.done = True
             continue
@@ -120,7 +129,7 @@ def _shape(data: bytes) -> tuple[bytes, bytes] | None:
     alone = _Reading()
     if isinstance(other, dict):
         alone.take_event(other, 0)
-    if alone != _Reading(pieces=[Piece(0, _BLANK, "", "", None)]):
+    if alone != _Reading(pieces=[Piece(0, _BLANK, "", "", None)]) or b"\n" in before + after:
         return None
     return b"data: " + before, after
 
@@ -129,23 +138,60 @@ def _take_run(
     reading: _Reading, body: bytes, start: int, shape: tuple[bytes, bytes], arrivals: _Arrivals
 ) -> tuple[int, int]:
     """Take events of one shape from an offset on; returns where another begins, and how many there were."""
+    run, block = 0, _BLOCK
+    while True:
+        parts, texts = _events_in(body[start : start + block], shape)
+        if not texts:
+            parts, texts = _event_at(body, start, shape)
+        if not texts:
+            return start, run
+        frame = len(shape[0]) + len(shape[1]) + 2
+        ends = list(accumulate((frame + len(part) for part in parts[: len(texts)]), initial=start))
+        start, run, block = ends[-1], run + len(texts), 2 * block
+        there = [(end, text) for end, text in zip(ends[1:], texts, strict=True) if text]
+        times = arrivals.of(*(end for end, _ in there))
+        reading.pieces += [Piece(t_ns, text, "", "", None) for t_ns, (_, text) in zip(times, there, strict=True)]
+
+
+_BLOCK = 4096
+"""Bytes of a run that are looked at together, at first; twice as many each time that they were of one shape."""
+
+
+def _events_in(block: bytes, shape: tuple[bytes, bytes]) -> tuple[list[bytes], list[str]]:
+    """Events of one shape at the beginning of a block that are followed by another: what is between, and plain texts.
+
+    What stands between two texts is the same each time: the block is split there.
+    """
     head, tail = shape
-    first, last, run = len(head), len(tail), 0
-    add = reading.pieces.append
-    while (end := body.find(b"\n\n", start)) >= 0:
-        if end - start < first + last or not (body.startswith(head, start) and body.endswith(tail, start, end)):
-            break
-        plain = body[start + first : end - last]
-        try:
-            text = plain.decode()
-        except UnicodeDecodeError:
-            break
-        if b'"' in plain or b"\\" in plain or not text.isprintable():
-            break  # escapes, or what JSON doesn't allow
-        start, run = end + 2, run + 1
-        if text:
-            add(Piece(arrivals.of(start), text, "", "", None))
-    return start, run
+    if not block.startswith(head):
+        return [], []
+    parts = block[len(head) :].split(tail + b"\n\n" + head)[:-1]
+    return parts, _plain(parts)
+
+
+def _event_at(body: bytes, start: int, shape: tuple[bytes, bytes]) -> tuple[list[bytes], list[str]]:
+    """The same of a single event, whatever follows it."""
+    head, tail = shape
+    end = body.find(b"\n\n", start)
+    if end - start < len(head) + len(tail) or not (body.startswith(head, start) and body.endswith(tail, start, end)):
+        return [], []
+    parts = [body[start + len(head) : end - len(tail)]]
+    return parts, _plain(parts)
+
+
+def _plain(parts: list[bytes]) -> list[str]:
+    """Texts that stand for themselves in JSON, up to the first that doesn't: an escape, or what JSON doesn't allow."""
+    whole = b"".join(parts)
+    if b'"' not in whole and b"\\" not in whole:
+        with contextlib.suppress(UnicodeDecodeError):
+            texts = [part.decode() for part in parts]
+            if "".join(texts).isprintable():
+                return texts
+    if len(parts) < 2:
+        return []
+    half = len(parts) // 2
+    first = _plain(parts[:half])
+    return first + _plain(parts[half:]) if len(first) == half else first
 
 
 @dataclass
@@ -271,8 +317,8 @@ class _Reading:
         error = self._verdict(transport_error)
         return Answer(
             pieces=tuple(self.pieces),
-            text="".join(piece.text for piece in self.pieces),
-            reasoning="".join(piece.reasoning for piece in self.pieces),
+            text="".join([text for _, text, _, _, _ in self.pieces]),
+            reasoning="".join([reasoning for _, _, reasoning, _, _ in self.pieces]),
             tool_calls=tuple(
                 {name: _whole(value) for name, value in self.calls[index].items()} for index in sorted(self.calls)
             ),

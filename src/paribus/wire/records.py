@@ -14,14 +14,13 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from paribus.conditions import CheckFailed, EnvironmentFault
 from paribus.wire.exchange import Outcome, Reads
 from paribus.wire.spool import Spool, row_order
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
 _ROWS_A_GROUP = 16
@@ -62,6 +61,17 @@ def schema() -> pa.Schema:
 def write_outcomes(path: Path, rows: Iterable[Outcome]) -> None:
     """Write a start's requests. A `Spool` is written without ever holding more than one group of rows."""
     write_table(path, schema(), map(_row, in_order(rows)), differences=("read_ns", "read_bytes"))
+    _let_go()
+
+
+def _let_go() -> None:
+    """What compressing took, 20 MB, would stand beside all that reading the answers takes."""
+    import pyarrow as pa
+
+    from paribus.machine.heap import give_back
+
+    pa.default_memory_pool().release_unused()
+    give_back()
 
 
 def read_outcomes(path: Path) -> list[Outcome]:
@@ -82,6 +92,8 @@ def in_order(rows: Iterable[Outcome]) -> Iterable[Outcome]:
 
 def differences(values: array[int]) -> npt.NDArray[np.int64]:
     """Each value minus the one before it (the first minus 0)."""
+    import numpy as np
+
     coded: npt.NDArray[np.int64] = np.frombuffer(values, dtype=np.int64).copy()
     coded[1:] -= np.frombuffer(values, dtype=np.int64)[:-1]
     return coded

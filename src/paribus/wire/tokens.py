@@ -68,13 +68,19 @@ def _vocabulary() -> tuple[bytes, ...]:
     return tuple(known.get(number, b"") for number in range(rows[-1][0] + 1))
 
 
-@functools.lru_cache(maxsize=300_000)
-def _characters_begun(token: int) -> int:
-    """How many characters begin in a token: its bytes that are no UTF-8 continuation."""
-    try:
-        return len(_tokenizer().decode([token]))
-    except ValueError:  # part of a character
-        return sum(byte & 0xC0 != 0x80 for byte in _vocabulary()[token])
+class _CharactersBegun(dict[int, int]):
+    """How many characters begin in a token: its bytes that are no UTF-8 continuation. Worked out when first asked."""
+
+    def __missing__(self, token: int) -> int:
+        try:
+            count = len(_tokenizer().decode([token]))
+        except ValueError:  # part of a character
+            count = sum(byte & 0xC0 != 0x80 for byte in _vocabulary()[token])
+        self[token] = count
+        return count
+
+
+_CHARACTERS_BEGUN = _CharactersBegun()
 
 
 def standard_tokens(text: str) -> int:
@@ -98,7 +104,7 @@ def standard_token_ends(text: str) -> list[int]:
     offset is the text's length; offsets never fall.
     """
     tokens = (token for part in _stretches(text) for token in _tokenizer().encode(part))
-    return list(accumulate(map(_characters_begun, tokens)))
+    return list(accumulate(map(_CHARACTERS_BEGUN.__getitem__, tokens)))
 
 
 def standard_tokens_after(answer: Answer) -> list[int]:

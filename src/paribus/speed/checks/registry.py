@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from paribus.catalog import Check, Spec
-from paribus.catalog.reading import one_sentence
+from paribus.catalog.faults import one_sentence
 from paribus.conditions import UsageError, canonical
 from paribus.speed.checks import json_schema, numbers, tool_call, words
 from paribus.speed.checks.text import GivenAnswer

@@ -14,15 +14,17 @@ ONE_ARRIVAL_NS = 1_000_000
 
 def last_of_each(at_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Index of the last piece of each arrival, in order. `at_ns` never falls."""
-    if len(at_ns) > 1 and np.diff(at_ns).min() >= ONE_ARRIVAL_NS:
-        return np.arange(len(at_ns), dtype=np.int64)  # each is one
-    ends: list[int] = []
-    start: int | None = None
-    for i, t in enumerate(at_ns.tolist()):
-        if start is None or t - start >= ONE_ARRIVAL_NS:
-            if i:
-                ends.append(i - 1)
-            start = t
-    if len(at_ns):
-        ends.append(len(at_ns) - 1)
-    return np.array(ends, dtype=np.int64)
+    if not len(at_ns):
+        return np.array([], dtype=np.int64)
+    # What comes 1 ms after the piece before it begins an arrival in any case. Only where pieces hang together for
+    # longer than that are they walked through.
+    last = np.append(np.diff(at_ns) >= ONE_ARRIVAL_NS, True)
+    ends = np.flatnonzero(last)
+    begins = np.append(0, ends[:-1] + 1)
+    for group in np.flatnonzero(at_ns[ends] - at_ns[begins] >= ONE_ARRIVAL_NS):
+        start = at_ns[begins[group]]
+        for i in range(begins[group] + 1, ends[group] + 1):
+            if at_ns[i] - start >= ONE_ARRIVAL_NS:
+                last[i - 1] = True
+                start = at_ns[i]
+    return np.flatnonzero(last)

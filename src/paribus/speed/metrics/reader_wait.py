@@ -19,12 +19,13 @@ def wait_s(at_ns: npt.NDArray[np.int64], standard: npt.NDArray[np.int64], speed:
     """
     if not len(at_ns):
         return None
-    free, waited, read = float(at_ns[0]) / 1e9, 0.0, 0
-    for t_ns, delivered in zip(at_ns.tolist(), standard.tolist(), strict=True):
-        arrives = t_ns / 1e9
-        waited += max(0.0, arrives - free)
-        free = max(free, arrives) + (delivered - read) / speed
-        read = delivered
+    free, waited = float(at_ns[0]) / 1e9, 0.0
+    reading = np.diff(standard, prepend=0) / speed
+    for arrives, takes in zip((at_ns / 1e9).tolist(), reading.tolist(), strict=True):
+        if arrives > free:
+            waited += arrives - free
+            free = arrives
+        free += takes
     return waited
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paribus.speed.metrics.registry import metric
+from paribus.speed.window import Window
 
 BATCHES = 10
 
@@ -22,24 +22,6 @@ class Staircase(Protocol):
     def sent_ns(self) -> int: ...
     @property
     def at_ns(self) -> npt.NDArray[np.int64]: ...
-
-
-@dataclass(frozen=True)
-class Window:
-    """A stretch of the load, in nanoseconds since its start. The edges are clock times, never arrivals."""
-
-    start_ns: int
-    end_ns: int
-
-    @property
-    def seconds(self) -> float:
-        """Its length."""
-        return (self.end_ns - self.start_ns) / 1e9
-
-    def split(self, parts: int) -> list[Window]:
-        """Equal parts, in order."""
-        edges = np.linspace(self.start_ns, self.end_ns, parts + 1).round().astype(int).tolist()
-        return [Window(a, b) for a, b in itertools.pairwise(edges)]
 
 
 Steps = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
@@ -65,15 +47,19 @@ def steps(requests: Sequence[tuple[Staircase, npt.NDArray[np.generic]]]) -> Step
 def credited(pieces: Steps, window: Window) -> float:
     """What the window is credited with: of each piece the part of its production interval that lies inside."""
     begins, ends, amounts = pieces
+    return float(_inside(begins, ends, window) @ amounts)
+
+
+def _inside(begins: npt.NDArray[np.float64], ends: npt.NDArray[np.float64], window: Window) -> npt.NDArray[np.float64]:
+    """The share of each piece's production interval that lies inside a window."""
     inside = np.minimum(ends, window.end_ns) - np.maximum(begins, window.start_ns)
     length = ends - begins
     # A piece that took no time belongs to the moment it arrived.
-    share = np.where(
+    return np.where(
         length > 0,
         np.clip(inside, 0, None) / np.where(length > 0, length, 1),
         (ends > window.start_ns) & (ends <= window.end_ns),
     )
-    return float(share @ amounts)
 
 
 def arrived(pieces: Steps, window: Window) -> float:
@@ -92,37 +78,56 @@ class WindowSpeed:
     batches: tuple[float, ...]
 
 
-class Gathered:
-    """What requests contributed to a window, one request after the other: their staircases are let go."""
+@dataclass
+class _Sums:
+    """Of one unit: what each tenth of the window was credited with, what arrived in the window, and what there was."""
 
-    def __init__(self, window: Window | None) -> None:
+    batches: npt.NDArray[np.float64]
+    arrived: float = 0.0
+    everything: float = 0.0
+
+
+class Gathered:
+    """What requests contributed to a window, one request after the other: their staircases are let go.
+
+    `units`: what is counted; the time that pieces took is the same for each.
+    """
+
+    def __init__(self, window: Window | None, units: Sequence[str]) -> None:
         self.window = window if window is not None and window.seconds > 0 else None
         self._parts = self.window.split(BATCHES) if self.window else []
-        self._batches = np.zeros(len(self._parts))
-        self._arrived = self._everything = 0.0
+        self._sums = {unit: _Sums(np.zeros(len(self._parts))) for unit in units}
 
-    def add(self, pieces: Steps) -> None:
-        """Take in the pieces of one request."""
-        begins, ends, amounts = pieces
-        self._everything += float(amounts.sum())
+    def add(self, request: Staircase, cumulative: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Take in one request: of each unit, the amount delivered with each piece and those before it."""
+        amounts: dict[str, npt.NDArray[np.float64]] = {}
+        for unit, sums in self._sums.items():
+            begins, ends, amounts[unit] = steps([(request, cumulative[unit])])
+            sums.everything += float(amounts[unit].sum())
         if self.window is None or not len(ends):
             return
         if ends[-1] <= self.window.start_ns or begins[0] > self.window.end_ns:
             return
-        self._batches += [credited(pieces, part) for part in self._parts]
-        self._arrived += arrived(pieces, self.window)
+        for number, part in enumerate(self._parts):
+            if ends[-1] > part.start_ns and begins[0] <= part.end_ns:
+                share = _inside(begins, ends, part)
+                for unit, sums in self._sums.items():
+                    sums.batches[number] += float(share @ amounts[unit])
+        for unit, sums in self._sums.items():
+            sums.arrived += arrived((begins, ends, amounts[unit]), self.window)
 
-    def speed(self, wall: Window) -> WindowSpeed:
+    def speed(self, unit: str, wall: Window) -> WindowSpeed:
         """The figures, over a wall that holds every request whole."""
-        whole = self._everything / wall.seconds if wall.seconds > 0 else None
+        sums = self._sums[unit]
+        whole = sums.everything / wall.seconds if wall.seconds > 0 else None
         if self.window is None:
             return WindowSpeed(None, None, whole, ())
         seconds = [part.seconds for part in self._parts]
         return WindowSpeed(
-            float(self._batches.sum()) / self.window.seconds,
-            self._arrived / self.window.seconds,
+            float(sums.batches.sum()) / self.window.seconds,
+            sums.arrived / self.window.seconds,
             whole,
-            tuple(float(b) / s for b, s in zip(self._batches, seconds, strict=True)),
+            tuple(float(b) / s for b, s in zip(sums.batches, seconds, strict=True)),
         )
 
 

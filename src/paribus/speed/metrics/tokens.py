@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from paribus.speed.metrics.registry import metric
 from paribus.speed.rows import Row
 from paribus.speed.summary import Count
@@ -90,26 +93,25 @@ def _after(
     answer: Answer, lengths: Sequence[int], ends: Sequence[int] | None, total: float
 ) -> tuple[tuple[float, ...], Literal["usage", "tokenizer", "characters"]]:
     pieces = answer.pieces
-    said = list(accumulate((float(piece.tokens or 0) for piece in pieces), max))
     # Only a count that begins with the first piece and ends at the whole tells how many came with each.
-    if said and all(piece.tokens for piece in pieces) and abs(said[-1] - total) <= 1:
+    counted = bool(pieces) and all(piece.tokens for piece in pieces)
+    said = list(accumulate((float(piece.tokens or 0) for piece in pieces), max)) if counted else []
+    if said and abs(said[-1] - total) <= 1:
         # The last piece holds all: what usage adds behind it (an end of sequence) was delivered with it.
         return (*(min(each, total) for each in said[:-1]), total), "usage"
     if ends:
-        reached = _reached(ends, lengths)
-        return tuple(total * n / len(ends) for n in reached), "tokenizer"
-    whole = lengths[-1] if lengths else 1
-    return tuple(total * n / max(whole, 1) for n in lengths), "characters"
+        return _in_proportion(total, _reached(ends, lengths), len(ends)), "tokenizer"
+    return _in_proportion(total, np.array(lengths), max(lengths[-1], 1) if lengths else 1), "characters"
 
 
-def _reached(ends: Sequence[int], lengths: Sequence[int]) -> list[int]:
-    reached, done = [], 0
-    for length in lengths:
-        while done < len(ends) and ends[done] <= length:
-            done += 1
-        reached.append(done)
-    if reached:
-        reached[-1] = len(ends)
+def _in_proportion(total: float, parts: npt.NDArray[np.int64], whole: int) -> tuple[float, ...]:
+    return tuple((total * parts / whole).tolist())
+
+
+def _reached(ends: Sequence[int], lengths: Sequence[int]) -> npt.NDArray[np.int64]:
+    """How many tokens had ended at each length, in order of the text; the last piece brings all that are left."""
+    reached = np.searchsorted(np.maximum.accumulate(np.array(ends)), np.array(lengths), side="right")
+    reached[-1:] = len(ends)
     return reached
 
 
