@@ -70,6 +70,18 @@ def test_launch_settings_that_differ_are_named_in_the_sentence_one_by_one(pair: 
     assert "also differ" not in compare(*pair, DECODER).sentences()[0]
 
 
+def test_what_the_server_samples_by_itself_gates_one_model_on_one_engine(pair: tuple[RunData, RunData]) -> None:
+    """It decides what a request leaves open: llama.cpp's min_p of 0.05 against none is another answer."""
+    everything = parse_subjects(",".join(SUBJECTS))
+    left, right = (changed(pair[0], sampling_defaults={"min_p": value}) for value in (0.0, 0.05))
+    assert [d.name for d in refusals(left, right, everything)] == ["sampling_defaults"]
+    # Engines tell it in words of their own, and a diffusion model has a schedule: elsewhere it is shown.
+    for name in ("engine", "model"):
+        other = changed(pair[0], sampling_defaults="openai", **{name: "other"})
+        assert refusals(left, other, everything) == []
+        assert "sampling_defaults" in {d.name for d in refusals(left, other, DECODER)}
+
+
 def test_the_decoder_is_compared_when_it_is_the_subject(pair: tuple[RunData, RunData]) -> None:
     made = compare(*pair, DECODER)
     speedup = made.ratios[0]

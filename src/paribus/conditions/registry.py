@@ -122,7 +122,7 @@ CONDITIONS = _table(
     Condition("speculation", "observed", "shown", "", "speculation that the server tells"),
     Condition("server_memory_gb", "observed", "shown", "", "memory that the server tells", "GB"),
     Condition("settings_differ", "observed", "shown", "", "settings that read back differently"),
-    Condition("sampling_defaults", "observed", "shown", "", "the server's own sampling"),
+    Condition("sampling_defaults", "observed", "always", "sampling", "the server's own sampling"),
     Condition("context_per_slot", "observed", "shown", "", "context of a request", "tokens"),
     Condition("weights_format", "observed", "shown", "", "format of the weights"),
     Condition("rendered_prompt", "observed", "shown", "", "a prompt as the template renders it"),

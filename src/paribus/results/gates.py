@@ -134,6 +134,13 @@ def _left_out(conditions: Conditions) -> frozenset[str] | None:
     return frozenset(wanted) - frozenset(map(str, accepted))
 
 
+def _sampling_defaults(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:
+    # It decides what a request leaves open. Engines tell it in words of their own, and diffusion has a schedule.
+    if any(name in allowed and a.get(name) != b.get(name) for name in ("model", "engine")):
+        return True
+    return bool(a.get("sampling_defaults") == b.get("sampling_defaults"))
+
+
 def _fingerprint(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:
     # Only diffusion models have one; two models have two. A mismatch with the reference is a flag of its own.
     if "model" in allowed and a.get("model") != b.get("model"):
@@ -150,6 +157,7 @@ _RULES: dict[str, Callable[[Conditions, Conditions, frozenset[str]], bool]] = {
     "acceptance_method": _acceptance,
     "cached_tokens": _cached,
     "sampling_accepted": _sampling_accepted,
+    "sampling_defaults": _sampling_defaults,
     "sampler_fingerprint": _fingerprint,
     "energy_scope": _energy,
 }
