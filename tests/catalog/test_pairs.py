@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from paribus.catalog import Catalog, Pair, Plan, Surroundings, resolve
+from paribus.catalog.fit import fit
 from paribus.catalog.select import stack_name
 from paribus.conditions import UsageError
 from paribus.results.gates import parse_subjects, refusals
@@ -75,6 +76,47 @@ def _told(name: str, card: str) -> Any:
     declared = system.declared(BUILDS[system.name.engine], system.launch_on(card))
     unpinned = {} if system.precision.weights.pinned else {"weights_revision": f"whatever {system.name.model} is"}
     return SimpleNamespace(conditions=declared | unpinned, kind="speed", origin="catalog", flags=[])
+
+
+IN_WORDS = {
+    "language_model_only": "vision encoder",
+    "max_num_batched_tokens": "4,096 tokens a step",
+    "gpu_memory_utilization": "90% of the memory for 85%",
+    "max_model_len": "context",
+    "max_num_seqs": "admits 4 at once",
+    "VLLM_USE_V2_MODEL_RUNNER": "second model runner",
+}
+"""What a pair's note says of a launch setting in which its sides differ."""
+
+
+@pytest.mark.parametrize("pair", [p for p in PAIRS.values() if p.kind == "controlled"], ids=lambda p: p.pair)
+def test_a_controlled_pairs_note_names_every_launch_setting_that_differs(pair: Pair) -> None:
+    """Of its sides without speculation: a drafter's own settings are part of how tokens come out."""
+    (stack, decoder), (other, against) = pair.sides()
+    left, right = CATALOG.systems[_named(stack, decoder)], CATALOG.systems[_named(other, against)]
+    for card in [None, *(path.parent.name for path in ROOT.glob("hardware/*/hardware.yaml"))]:
+        if card and not (fit(left, CATALOG.hardware(card)).can_run and fit(right, CATALOG.hardware(card)).can_run):
+            continue
+        one, two = left.launch_on(card), right.launch_on(card)
+        differing = {name for name in one.keys() | two.keys() if one.get(name) != two.get(name)}
+        said = {name for name in differing if name in IN_WORDS and IN_WORDS[name] in pair.note}
+        assert differing == said, card
+
+
+def _named(stack: str, decoder: str | None) -> str:
+    think = "--think" if stack.endswith("--think") else ""
+    return f"{stack.removesuffix(think)}--{decoder or 'plain'}{think}"
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=lambda p: p.pair)
+def test_a_pair_that_can_have_no_ratio_at_16_requests_says_so(pair: Pair) -> None:
+    """A side that admits fewer than 15 (PROTOCOL section 2): by its own setting, or one after the other."""
+    few = False
+    for stack, decoder in pair.sides():
+        system = CATALOG.systems[_named(stack, decoder)]
+        one_by_one = system.name.engine == "mlx" and system.model.kind == "diffusion"
+        few |= one_by_one or int(str(system.launch_on().get("max_num_seqs", 16))) < 15
+    assert few == ("At 16 requests there is no ratio" in pair.note)
 
 
 def test_a_card_plans_the_pairs_of_which_it_runs_both_sides() -> None:
