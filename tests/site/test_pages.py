@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from building_sites import build
-from synthetic_site import HOSTILE, World
+from synthetic_site import HOSTILE, World, figure
 
 from paribus.conditions import CONDITIONS, FLAGS
 from paribus.speed.metrics import metrics
@@ -235,6 +235,21 @@ def test_a_superseded_figure_keeps_its_page_and_leads_to_the_one_in_its_place(tm
     assert link.attributes["href"].endswith(f"f/{new['figure_id']}.html")
     assert "no newer figure takes its place" in built.page(f"f/{lost['figure_id']}.html").text
     assert "Superseded" not in built.page(f"f/{new['figure_id']}.html").text
+
+
+def test_a_ratio_that_later_runs_replaced_leads_nothing_and_is_marked_on_its_run(tmp_path):
+    world = World()
+    old, new = world.run(), world.run(n=2)
+    fast = world.run(decoder="ngram-simple-n4-m4", speed=96.0)
+    metric = ("speedup_time_to_300", "Speed-up over the first 300 standard tokens", "x")
+    stale, fresh = figure([fast, old], *metric, 3.33), figure([fast, new], *metric, 1.22)
+    stale |= {"superseded_by": fresh["figure_id"], "ranked": False}
+    world.rows["figures"] += [stale, fresh]
+    built = build(world, tmp_path)
+    board = built.page("board/cpu/c1-long.html").text
+    assert "1.22" in board
+    assert "3.33" not in board
+    assert "superseded" in built.page(f"run/{fast}.html").text
 
 
 def test_every_choice_of_card_and_scenario_is_a_page(wide):

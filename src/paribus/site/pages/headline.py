@@ -46,8 +46,11 @@ def lead_figure(run: Run) -> Figure | None:
 
 
 def speedup_of(run: Run, other: Run) -> Figure | None:
-    """How many times as fast a run is as another: over the same amount of text where that can be said."""
-    found = [f for f in run.ratios if f.other_run_id == other.id and f.unit == "x"]
+    """How many times as fast a run is as another: over the same amount of text where that can be said.
+
+    A ratio that later runs have replaced keeps its page, and leads nothing.
+    """
+    found = [f for f in run.ratios if f.other_run_id == other.id and f.unit == "x" and f.superseded_by is None]
     return min(found, key=_ratio_rank, default=None)
 
 
@@ -57,13 +60,12 @@ def _ratio_rank(figure: Figure) -> tuple[bool, bool, str]:
 
 
 def plain_of(run: Run, runs: Sequence[Run]) -> Run | None:
-    """The plain run that a run is compared with: same stack, machine, measure and origin; not itself."""
+    """The plain run that a run is compared with: same stack, machine, measure and origin, the last; not itself."""
     same = ("stack", "hardware", "machine", "measure", "demo")
     if run.decoder_method == "plain":
         return None
-    return next(
-        (r for r in runs if r.decoder_method == "plain" and all(r.row[key] == run.row[key] for key in same)), None
-    )
+    found = [r for r in runs if r.decoder_method == "plain" and all(r.row[key] == run.row[key] for key in same)]
+    return max(found, key=lambda r: (str(r.row["started_at"]), r.row["n"]), default=None)
 
 
 def ratio_to_plain(run: Run, runs: Sequence[Run]) -> Figure | None:
