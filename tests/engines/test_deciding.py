@@ -1,0 +1,222 @@
+"""Launch settings that would change the answers are refused, for every adapter; so are variables that it doesn't list.
+
+Quality belongs to an answer class, of which launch settings are no part: what passes here would inherit a quality that
+isn't its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from paribus.catalog import Catalog, Scalar, System
+from paribus.conditions import UsageError
+from paribus.engines import Engine, Launch, check_launch, engine, planned_launch, way_of
+from paribus.engines import starting as starting_module
+from paribus.engines.launching import prepare
+from paribus.engines.registry import engines
+from paribus.results.check_system import check_system
+from paribus.results.findings import Report
+
+ROOT = Path(__file__).parents[2]
+CATALOG = Catalog(ROOT)
+GEMMA, QWEN = "gemma-4-26b-a4b--{}--vllm--plain", "qwen3.6-35b-a3b--{}--{}--plain"
+SYSTEMS = {
+    "vllm": "gemma-4-26b-a4b--bf16--vllm--plain",
+    "sglang": QWEN.format("bf16", "sglang"),
+    "llamacpp": "smollm2-135m--q4-1--llamacpp--plain",
+    "mlx": QWEN.format("mlx-4bit", "mlx"),
+    "transformers": "llada-8b--bf16--transformers--diffusion-card",
+}
+"""One system of the catalog for each engine that it has."""
+STARTED = sorted(name for name, adapter in engines().items() if adapter.ways != ("endpoint",))
+
+
+def system_on(name: str) -> System:
+    """A system of the catalog that runs on an engine; the builds for CPUs take one of their sibling's."""
+    known = [s for s in CATALOG.systems.values() if s.name.engine == name]
+    if not known:
+        other = system_on(name.removesuffix("-cpu"))
+        use = other.use.model_copy(update={"launch": {}, "overrides": []})
+        model = other.model.model_copy(update={"engines": {name: use}})
+        return System(model, replace(other.name, engine=name))
+    return CATALOG.systems.get(SYSTEMS.get(name, ""), known[0])
+
+
+def launch_of(system: System, settings: dict[str, Scalar]) -> tuple[Engine, Launch]:
+    adapter = engine(system.name.engine)
+    return adapter, planned_launch(ROOT, system, way_of(system, adapter), settings)
+
+
+def said_of(adapter: Engine, launch: Launch) -> str:
+    """What an adapter's command line is refused with; nothing where it isn't."""
+    try:
+        adapter.command(launch)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+VLLM = [
+    ("kv_cache_dtype", "fp8"),
+    ("kv_cache_dtype", "turboquant_4bit_nc"),
+    ("quantization", "fp8"),
+    ("dtype", "float16"),
+    ("override_generation_config", '{"temperature": 0.1}'),
+    ("generation_config", "auto"),
+    ("default_chat_template_kwargs", '{"enable_thinking": true}'),
+    ("hf_overrides", '{"num_experts_per_tok": 1}'),
+    ("hf_overrides", '{"architectures": ["Evil"]}'),
+    ("load_format", "dummy"),
+    ("tokenizer", "somebody/elses"),
+    ("tokenizer_mode", "slow"),
+    ("mamba_ssm_cache_dtype", "float16"),
+    ("attention_config", '{"indexer_kv_dtype": "fp8"}'),
+    ("compilation_config", '{"backend": "some.module"}'),
+    ("kernel_config", '{"ir_op_priority": {}}'),
+    ("speculative_rejection_sample_method", "synthetic"),
+]
+LOSSY = {
+    "vllm": VLLM,
+    "vllm-cpu": [pair for pair in VLLM if pair[0] != "quantization"],
+    "sglang": [
+        ("kv_cache_dtype", "fp8_e5m2"),
+        ("quantization", "fp8"),
+        ("dtype", "half"),
+        ("mamba_ssm_dtype", "bfloat16"),
+    ],
+    "llamacpp": [("cache_type_k", "q4_0"), ("cache_type_v", "q4_0"), ("min_p", 0.05), ("top_k", 1)],
+    "mlx": [("kv_bits", 2), ("kv_group_size", 32), ("kv_quant_scheme", "turboquant"), ("max_kv_size", 512)],
+    "transformers": [("dtype", "float16"), ("cache_implementation", "quantized")],
+    "transformers-cpu": [("dtype", "float16"), ("cache_implementation", "quantized")],
+}
+
+
+def test_every_engine_that_paribus_starts_is_asked() -> None:
+    assert sorted(LOSSY) == STARTED
+
+
+@pytest.mark.parametrize(("name", "setting", "value"), [(n, *pair) for n, pairs in LOSSY.items() for pair in pairs])
+def test_a_launch_setting_that_would_change_the_answers_is_refused(name: str, setting: str, value: Scalar) -> None:
+    system = system_on(name)
+    adapter, launch = launch_of(system, {**system.launch_on(), setting: value})
+    with pytest.raises(UsageError, match=setting):
+        check_launch(adapter, launch)
+    if setting in adapter.deciding:
+        with pytest.raises(UsageError, match=f"{setting}: .* would change the answers"):
+            prepare(adapter, launch, Path("/nowhere"))  # nor does a job start with it
+
+
+OWN = [
+    (GEMMA.format("fp8"), "kv_cache_dtype", "fp8"),
+    (GEMMA.format("fp8"), "kv_cache_dtype", "fp8_e4m3"),
+    (GEMMA.format("bf16"), "kv_cache_dtype", "bfloat16"),
+    (GEMMA.format("bf16"), "kv_cache_dtype", "auto"),
+    (GEMMA.format("bf16"), "dtype", "bfloat16"),
+    (GEMMA.format("bf16"), "load_format", "fastsafetensors"),
+    (QWEN.format("nvfp4-nvidia", "vllm"), "quantization", "modelopt_fp4"),
+    (QWEN.format("nvfp4-nvidia", "vllm"), "attention_config", '{"use_trtllm_attention": true}'),
+    (SYSTEMS["sglang"], "kv_cache_dtype", "bf16"),
+    (SYSTEMS["sglang"], "dtype", "auto"),
+    (SYSTEMS["llamacpp"], "cache_type_k", "f16"),
+    (SYSTEMS["transformers"], "dtype", "bfloat16"),
+    (SYSTEMS["transformers"], "cache_implementation", "static"),
+]
+
+
+@pytest.mark.parametrize(("name", "setting", "value"), OWN)
+def test_what_repeats_the_precisions_own_may_stand(name: str, setting: str, value: Scalar) -> None:
+    system = CATALOG.system(name)
+    check_launch(*launch_of(system, {**system.launch_on(), setting: value}))
+
+
+def test_a_cache_of_few_bits_belongs_to_the_precision_and_so_to_the_answer_class() -> None:
+    plain = system_on("mlx")
+    precision = plain.precision.model_copy(update={"kv_cache": "4bit"})
+    model = plain.model.model_copy(update={"precisions": {**plain.model.precisions, plain.name.precision: precision}})
+    quantised = System(model, plain.name)
+    check_launch(*launch_of(quantised, {**plain.launch_on(), "kv_bits": 4}))
+    assert quantised.answer_class_hash("b") != plain.answer_class_hash("b")
+    with pytest.raises(UsageError, match="kv_bits: 2"):
+        check_launch(*launch_of(quantised, {**plain.launch_on(), "kv_bits": 2}))
+
+
+@pytest.mark.parametrize("field", ["quantization", "dtype"])
+def test_what_a_precision_says_of_its_numbers_makes_another_answer_class(field: str) -> None:
+    plain = system_on("vllm")
+    precision = plain.precision.model_copy(update={field: "fp8"})
+    model = plain.model.model_copy(update={"precisions": {**plain.model.precisions, plain.name.precision: precision}})
+    assert System(model, plain.name).answer_class_hash("b") != plain.answer_class_hash("b")
+
+
+@pytest.mark.parametrize("name", STARTED)
+def test_every_deciding_setting_is_one_that_the_adapter_knows(name: str) -> None:
+    """A rule for a word that the engine doesn't have would never be asked."""
+    adapter, system = engine(name), system_on(name)
+    for setting in adapter.deciding:
+        if setting.startswith("speculative_"):
+            continue
+        launch = planned_launch(ROOT, system, way_of(system, adapter), {**system.launch_on(), setting: "x"})
+        assert "knows no" not in said_of(adapter, launch), setting
+
+
+HARMFUL = (
+    "LD_PRELOAD", "PYTHONPATH", "HF_HUB_OFFLINE", "HTTPS_PROXY", "CUDA_VISIBLE_DEVICES", "VLLM_PLUGINS",
+    "VLLM_ALLOW_INSECURE_SERIALIZATION", "VLLM_MARLIN_INPUT_DTYPE", "SGLANG_EXTERNAL_MODEL_PACKAGE",
+    "SGLANG_SIMULATE_ACC_METHOD", "KV_BITS", "GGML_BACKEND_PATH", "PATH", "NCCL_NET_PLUGIN",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("variable", HARMFUL)
+@pytest.mark.parametrize("name", STARTED)
+def test_a_variable_that_the_adapter_does_not_list_is_refused(name: str, variable: str) -> None:
+    system = system_on(name)
+    adapter, launch = launch_of(system, {**system.launch_on(), variable: "0"})
+    with pytest.raises(UsageError, match=f"{variable} is no variable that a file may set for {name}"):
+        check_launch(adapter, launch)
+    with pytest.raises(UsageError, match=variable):
+        prepare(adapter, launch, Path("/nowhere"))
+
+
+def test_a_variable_that_the_adapter_lists_reaches_the_process_and_none_takes_it_online(monkeypatch) -> None:
+    seen: dict[str, str] = {}
+
+    class Tree:
+        @staticmethod
+        def start(command, *, log, environment, folder, keep):
+            seen.update(environment)
+
+    monkeypatch.setattr(starting_module, "ProcessTree", Tree)
+    system = system_on("vllm")
+    adapter, launch = launch_of(system, {**system.launch_on(), "VLLM_USE_V2_MODEL_RUNNER": "1"})
+    check_launch(adapter, launch)
+    online = replace(launch, variables={**launch.variables, "HF_HUB_OFFLINE": "0"})
+    starting_module._spawn(adapter, online, None, Path("/dev/null"), ())
+    assert seen["VLLM_USE_V2_MODEL_RUNNER"] == "1"
+    assert seen["HF_HUB_OFFLINE"] == "1", "measuring is offline whatever a file says"
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "setting", "value", "said"),
+    [
+        ("gemma-4-26b-a4b", "vllm", "quantization", "fp8", "quantization: fp8 would change the answers"),
+        ("qwen3.6-35b-a3b", "sglang", "kv_cache_dtype", "fp8_e5m2", "kv_cache_dtype: fp8_e5m2 would change"),
+        ("smollm2-135m", "llamacpp", "cache_type_v", "q4_0", "cache_type_v: q4_0 would change the answers"),
+        ("qwen3.6-35b-a3b", "mlx", "kv_bits", 2, "kv_bits: 2 would change the answers"),
+        ("llada-8b", "transformers", "dtype", "float16", "dtype: float16 would change the answers"),
+        ("llada-8b", "transformers", "LD_PRELOAD", "x.so", "LD_PRELOAD is no variable"),
+    ],
+)
+def test_paribus_check_refuses_such_a_file(tmp_path, model: str, name: str, setting: str, value, said: str) -> None:
+    (tmp_path / "systems").mkdir()
+    data = yaml.safe_load((ROOT / f"systems/{model}.yaml").read_text(encoding="utf-8"))
+    data["engines"][name].setdefault("launch", {})[setting] = value
+    path = tmp_path / f"systems/{model}.yaml"
+    path.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+    report = Report()
+    with report.looking("catalog", str(path)):
+        check_system(path, CATALOG, report)
+    assert [f.text for f in report.findings if f.verdict == "fails" and said in f.text]
