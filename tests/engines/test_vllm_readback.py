@@ -18,6 +18,7 @@ from paribus.engines import engine
 from paribus.engines.base import Running
 from paribus.engines.counters import grown
 from paribus.engines.local import NoAnswer
+from paribus.engines.readback import differing
 from paribus.engines.vllm import log
 from paribus.speed.metrics.acceptance import acceptance
 
@@ -96,6 +97,62 @@ def test_in_an_image_the_checkpoint_and_the_written_file_are_read_where_they_lie
 def test_an_odd_log_tells_nothing(text):
     assert log.arguments_of(text) is None
     assert log.findings(text) == {"model_runner": "V1"}
+
+
+OBJECTS = """\
+(APIServer pid=7) INFO 12-01 17:37:26 [api_utils.py:286] non-default args: {'model_tag': '/w', 'max_model_len': 65536, \
+'quantization': 'modelopt_fp4', 'served_model_name': ['m'], 'generation_config': 'vllm', 'attention_config': \
+AttentionConfig(backend=<AttentionBackendEnum.FLASHINFER: 'vllm.v1.attention.backends.flashinfer.Backend'>, \
+backend_per_kind={}, flash_attn_version=None, use_trtllm_attention=True, note="a, (b"), 'odd': <object at 0x7f00>, \
+'max_num_seqs': 8, 'kernel_config': KernelConfig(ir_op_priority=IrOpPriorityConfig(rms_norm=['a', 'b']), \
+moe_backend='marlin'), 'block_size': 128}
+"""
+"""As vLLM prints arguments that are objects (the repr of a pydantic dataclass and of an enumeration): written after its
+source, not run on a card."""
+
+
+def test_arguments_are_read_key_by_key_also_where_some_are_objects():
+    given = log.arguments_of(OBJECTS)
+    assert given["generation_config"] == "vllm"
+    assert given["max_num_seqs"] == 8
+    assert given["block_size"] == 128
+    assert given["attention_config"] == {
+        "backend": "FLASHINFER",
+        "backend_per_kind": {},
+        "use_trtllm_attention": True,
+        "note": "a, (b",
+    }
+    assert given["kernel_config"] == {"ir_op_priority": {"rms_norm": ["a", "b"]}, "moe_backend": "marlin"}
+    assert given["odd"] == log.UNREAD
+
+
+def test_a_server_whose_arguments_are_objects_is_read_back_whole(monkeypatch):
+    declared = {"attention_config": '{"use_trtllm_attention": true}', "block_size": 128, "max_num_seqs": 8}
+    found, _ = observed(monkeypatch, launch_of(PLAIN, declared), OBJECTS)
+    assert found["sampling_defaults"] == {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0}
+    assert found["admitted"] == 8
+    assert found["settings"]["block_size"] == 128
+    assert differing(declared, found["settings"]) == {}
+    other = OBJECTS.replace("use_trtllm_attention=True", "use_trtllm_attention=False").replace(
+        "size': 128", "size': 16"
+    )
+    found, _ = observed(monkeypatch, launch_of(PLAIN, declared), other)
+    assert set(differing(declared, found["settings"])) == {"attention_config", "block_size"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "admits"),
+    [
+        ("non-default args: {'max_num_seqs': 8, 'generation_config': <object at 0x7f00>}", "not stated", 8),
+        ("non-default args: {'generation_config': ", "not stated", None),
+        ("non-default args: {'max_num_seqs': 4, 'generation_config'}", "not stated", None),
+        ("non-default args: {'max_num_seqs': 4}", "the checkpoint's", 4),
+    ],
+)
+def test_what_the_line_does_not_tell_is_not_guessed(monkeypatch, line, said, admits):
+    found, _ = observed(monkeypatch, launch_of(PLAIN), line + "\n")
+    assert found["sampling_defaults"] == said
+    assert found.get("admitted") == admits
 
 
 class Served:
