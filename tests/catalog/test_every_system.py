@@ -154,6 +154,22 @@ def test_a_diffusion_model_has_at_most_three_lossy_settings_on_an_engine() -> No
             assert sum(bool(d.lossy) for d in use.decoders.values() if not d.on_request) <= 3
 
 
+@pytest.mark.parametrize("name", ["sglang", "mlx"])
+def test_denoising_settings_that_a_server_does_not_tell_are_unverified(name: str) -> None:
+    """SGLang's are in a file and mlx-vlm's in each request; neither server says what is in force."""
+    blocks = [s for s in CATALOG.systems.values() if s.name.engine == name and s.decoder.method == "block-diffusion"]
+    assert blocks
+    assert [str(s.name) for s in blocks if "not read back" not in (s.decoder.unverified or "")] == []
+    cards = [CATALOG.hardware(card) for card in ("h200", "b200", "m3-max")]
+    assert {fit(s, card).verdict for s in blocks for card in cards} <= {"unverified", "doesn't fit", "not supported"}
+
+
+def test_a_diffusion_server_admits_no_more_than_its_source_names() -> None:
+    """SGLang's own default for such a model is one request (srt/dllm/config.py), and no cookbook names more."""
+    blocks = [s for s in CATALOG.systems.values() if s.name.engine == "sglang" and s.model.kind == "diffusion"]
+    assert {s.launch_on(card)["max_running_requests"] for s in blocks for card in (None, *CARDS)} == {1}
+
+
 def test_lossy_settings_are_other_answer_classes_and_speculation_is_not() -> None:
     systems = CATALOG.systems
     card, fast, plain, mtp = (
