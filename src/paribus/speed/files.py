@@ -61,9 +61,10 @@ def nothing_answered(outcomes: Iterable[Outcome], secret: str | None = None) -> 
     answers = [read_answer(outcome) for outcome in islice(outcomes, LOOKED_AT)]
     errors = sorted({answer.error for answer in answers if answer.error})
     said = Counter(one_line(answer.detail) for answer in answers if answer.detail)
-    words = said.most_common(1)[0][0][:200] if said else ""
+    words = said.most_common(1)[0][0] if said else ""
     if secret:
-        words = words.replace(secret, "[the key]")
+        words = words.replace(secret, "[the key]")  # before it is cut, which would leave a part of it
+    words = words[:200]
     told = f"no request was answered ({', '.join(errors) or 'none was sent'})"
     told += f": the server says {words!r}" if words else ""
     hints = [hint for error, hint in HINTS.items() if error in errors]
