@@ -14,6 +14,8 @@ from paribus.results.compare import Comparison, compare
 from paribus.results.data import RunData
 from paribus.results.figures import numbers
 from paribus.results.gates import SUBJECTS, differences, parse_subjects, refusals
+from paribus.results.pairing import BEST_STACK, CONTROLLED
+from paribus.results.pairing import DECODER as DECODERS
 from paribus.results.run import RunSummary
 from paribus.results.seal import seal
 from paribus.results.strip import strip_of
@@ -48,6 +50,24 @@ def changed(data: RunData, **conditions: Any) -> RunSummary:
 def test_every_condition_that_may_be_the_subject_has_a_word() -> None:
     told = {name for names in SUBJECTS.values() for name in names}
     assert told == {name for name, condition in CONDITIONS.items() if condition.gates == "subject"}
+
+
+NUMBERS = [("kv_cache", "bf16", "fp8"), ("quantization", "none", "fp8"), ("dtype", "bf16", "f16")]
+
+
+@pytest.mark.parametrize(("name", "one", "two"), NUMBERS)
+def test_a_controlled_pair_and_a_stacks_decoders_have_the_same_numbers_and_best_stacks_need_not(
+    pair: tuple[RunData, RunData], name: str, one: str, two: str
+) -> None:
+    left, right = changed(pair[0], **{name: one}), changed(pair[1], **{name: two})
+    for only in (CONTROLLED, DECODERS):
+        assert name in {d.name for d in refusals(left, right, parse_subjects(only))}, only
+    assert refusals(left, right, parse_subjects(BEST_STACK)) == []
+    named = [d.name for d in differences(left, right, parse_subjects(BEST_STACK))]
+    assert name in named, "and the sentence says it"
+    unread = changed(pair[1], **{name: None})
+    assert name in {d.name for d in refusals(left, unread, parse_subjects(CONTROLLED))}, "not known is not the same"
+    assert name not in {d.name for d in refusals(left, changed(pair[1], **{name: one}), parse_subjects(CONTROLLED))}
 
 
 def test_two_models_whose_weights_were_fetched_unpinned_are_compared(pair: tuple[RunData, RunData]) -> None:
