@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
         props = {
             "total_slots": wanted["slots"],
             "build_info": "b1",
-            "default_generation_settings": {"n_ctx": wanted["context_per_slot"], "params": {"temperature": 0.8}},
+            "default_generation_settings": {"n_ctx": wanted["context_per_slot"], "params": {"temperature": 1.0}},
         }
         pages = {
             "/health": "{}",

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from paribus.catalog import Scalar, System
 from paribus.conditions import UsageError
+from paribus.engines.bounds import Bound
 from paribus.engines.counters import named
 from paribus.engines.deciding import Deciding
 from paribus.engines.scoring import Call, Scoring
@@ -121,6 +122,7 @@ class Engine(Protocol):
     ready_path: str | None
     metrics_path: str | None
     deciding: Mapping[str, Deciding]
+    bounds: Mapping[str, Bound]
     variables: frozenset[str]
 
     def sampling_fields(self, system: System) -> frozenset[str]:
@@ -210,6 +212,8 @@ class Adapter:
     """From the engine's metric names to ours."""
     deciding: Mapping[str, Deciding] = {}
     """Launch settings that decide the answers (`paribus.engines.deciding`)."""
+    bounds: Mapping[str, Bound] = {}
+    """What numbers of a file may be (`paribus.engines.bounds`); those not named: finite and at least 0."""
     variables: frozenset[str] = frozenset()
     """Variables that a system's file may give the process: such as change no answer, reach nothing, load nothing."""
     fields: frozenset[str] = frozenset({"temperature", "top_p", "top_k", "min_p", "seed"})

@@ -13,6 +13,7 @@ from paribus.catalog import Scalar, System, split_launch
 from paribus.catalog.models import CONTEXT_SETTINGS
 from paribus.conditions import EnvironmentFault, ParibusError, UsageError, canonical
 from paribus.engines.base import Engine, How, Launch
+from paribus.engines.bounds import check_bounds
 from paribus.engines.containers import Container, find_runner
 from paribus.engines.deciding import check_allowed
 from paribus.engines.envs import environment_python, environment_versions
@@ -134,8 +135,11 @@ def planned_launch(root: Path, system: System, how: How, settings: Mapping[str, 
 
 
 def check_launch(engine: Engine, launch: Launch) -> None:
-    """Refuse, before anything starts, settings or decoder parameters that the engine doesn't know, launch settings that
-    would change the answers, and variables that its adapter doesn't list (`UsageError`)."""
+    """Refuse what can't stand, before anything starts (`UsageError`).
+
+    That is: settings or decoder parameters that the engine doesn't know, launch settings that would change the answers,
+    numbers out of their bounds, and variables that its adapter doesn't list.
+    """
     if launch.how == "endpoint":
         unknown = sorted(launch.settings.keys() - {"slots", "prefix_caching", *CONTEXT_SETTINGS})
         if unknown or launch.variables:
@@ -143,6 +147,7 @@ def check_launch(engine: Engine, launch: Launch) -> None:
             raise UsageError(f"{launch.system.name}: a hosted server takes no launch setting {named}")
         return
     check_allowed(engine, launch)
+    check_bounds(engine, launch)
     try:
         _render(engine, launch)
     except ParibusError:

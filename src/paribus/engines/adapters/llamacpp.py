@@ -16,6 +16,7 @@ from typing import Any
 from paribus.catalog import NEUTRAL, Scalar, System
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import Adapter, How, Launch, Running, refuse_unknown
+from paribus.engines.bounds import OFF, RATE, Bound, counts
 from paribus.engines.counters import LLAMACPP
 from paribus.engines.deciding import own
 from paribus.engines.local import NoAnswer, ask_json
@@ -74,12 +75,24 @@ _DRAFT_SAMPLING = {"greedy": "strict", "probabilistic": "rejection"}
 rejection sampling. The catalog's `acceptance` must say the same."""
 
 
+_BOUNDS = {
+    "poll": Bound(0, 100, whole=True),
+    "threads": Bound(0, whole=True),
+    "n_gpu_layers": OFF,
+    "p_min": RATE,
+    "p_split": RATE,
+    "n_min": Bound(0, whole=True),
+    **counts("batch", "ubatch", "n_max", "n_match", *_MAP),
+}
+
+
 class LlamaCpp(Adapter):
     """The adapter."""
 
     name = "llamacpp"
     ways: tuple[How, ...] = ("env", "binary")
     metrics = LLAMACPP
+    bounds = _BOUNDS
     deciding = _DECIDING
     # Without repetition_penalty, whose name in llama.cpp is another (`repeat_penalty`) and would be passed over.
     fields = frozenset({"temperature", "top_p", "top_k", "min_p", "presence_penalty", "seed"})

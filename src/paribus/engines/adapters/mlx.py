@@ -21,6 +21,7 @@ from typing import Any
 from paribus.catalog import Scalar, System
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import COUNTERS, Adapter, Launch, Running, refuse_penalties, refuse_unknown
+from paribus.engines.bounds import RATE, counts
 from paribus.engines.deciding import Deciding, one_of
 from paribus.engines.local import ask_header, ask_json
 
@@ -63,12 +64,20 @@ _COUNTED = {
 }
 
 
+_BOUNDS = {
+    **dict.fromkeys(("threshold", "min_threshold", "editing_threshold"), RATE),
+    **counts("prefill_step_size", "max_num_seqs", "prompt_concurrency", "decode_concurrency", "kv_group_size"),
+    **counts("draft_block_size", "num_draft_tokens", "max_denoising_steps", "block_length"),
+}
+
+
 class MLX(Adapter):
     """The adapter."""
 
     name = "mlx"
     fields = frozenset({"temperature", "top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty"})
     deciding = _DECIDING
+    bounds = _BOUNDS
 
     def sampling_fields(self, system: System) -> frozenset[str]:
         """A seed only where it doesn't end batching: with mlx-vlm."""

@@ -16,6 +16,7 @@ from typing import Any
 from paribus.catalog import PromptLine, Scalar, System
 from paribus.conditions import UsageError
 from paribus.engines.base import Adapter, Compilation, How, Launch, Running, refuse_penalties, refuse_unknown
+from paribus.engines.bounds import OFF, RATE, SHARE, counts
 from paribus.engines.counters import SGLANG
 from paribus.engines.deciding import one_of, own
 from paribus.engines.local import NoAnswer, ask_json
@@ -139,6 +140,17 @@ _COMPILED = re.compile(
 )
 
 
+_BOUNDS = {
+    "mem_fraction_static": SHARE,
+    "chunked_prefill_size": OFF,
+    "speculative_draft_window_size": OFF,
+    **dict.fromkeys(("threshold", "edit_threshold", "confidence_threshold", *_LOSSY_ACCEPTANCE), RATE),
+    **counts("max_running_requests", "max_total_tokens", "max_prefill_tokens", "page_size", "tp_size"),
+    **counts("num_continuous_decode_steps", "cuda_graph_max_bs_decode", "torch_compile_max_bs", *_DRAFTS),
+    **counts("speculative_dflash_block_size", "max_denoising_steps", *_BLOCK),
+}
+
+
 class SGLangScoring:
     """Scoring of given tokens by SGLang's own `/generate`.
 
@@ -188,6 +200,7 @@ class SGLang(Adapter):
     fields = frozenset({"temperature", "top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty"})
     deciding = _DECIDING
     variables = _VARIABLES
+    bounds = _BOUNDS
 
     def sampling_fields(self, system: System) -> frozenset[str]:
         """None for a diffusion model: its denoising settings decide, and a request's sampling does nothing.

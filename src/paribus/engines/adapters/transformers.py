@@ -13,6 +13,7 @@ from typing import Any
 from paribus.catalog import System
 from paribus.conditions import UsageError
 from paribus.engines.base import COUNTERS, GAUGES, Adapter, Compilation, Launch, Running, refuse_unknown
+from paribus.engines.bounds import RATE, Bound, counts
 from paribus.engines.deciding import one_of, own
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.machine.cpu import usable_cores
@@ -60,6 +61,14 @@ _SAMPLING = {
 _COMPILED = re.compile(r"^compiled (\d+) graphs$", re.MULTILINE)
 
 
+_BOUNDS = {
+    "threads": Bound(0, whole=True),
+    "threshold": RATE,
+    "confidence_threshold": RATE,
+    **counts("num_assistant_tokens", "block_length", "steps_per_block", "canvas_length", "max_denoising_steps"),
+}
+
+
 class Transformers(Adapter):
     """The adapter; one of its environments is for cards, the other for CPUs."""
 
@@ -68,6 +77,7 @@ class Transformers(Adapter):
     }
 
     deciding = _DECIDING
+    bounds = _BOUNDS
     variables = frozenset({"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
 
     def __init__(self, name: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from paribus.catalog import System
 from paribus.engines.base import Adapter, Compilation, How, Launch, Running
+from paribus.engines.bounds import RATE, SHARE, counts
 from paribus.engines.counters import VLLM, vllm_denoising, vllm_positions
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.scoring import Call, token_ids
@@ -49,6 +50,17 @@ _NUMBERS = {"engine_dtype": "dtype", "engine_kv_cache": "kv_cache", "engine_quan
 """The same, as conditions."""
 
 
+_BOUNDS = {
+    "gpu_memory_utilization": SHARE,
+    "confidence_threshold": RATE,
+    "suffix_decoding_min_token_prob": RATE,
+    **counts("max_num_seqs", "max_num_batched_tokens", "block_size", "kv_cache_memory_bytes"),
+    **counts("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "draft_tensor_parallel_size"),
+    **counts("num_speculative_tokens", "prompt_lookup_max", "prompt_lookup_min"),
+    **counts("canvas_length", "max_denoising_steps"),
+}
+
+
 class Vllm(Adapter):
     """The adapter; a build for another kind of machine is another engine with an environment of its own."""
 
@@ -56,6 +68,7 @@ class Vllm(Adapter):
     metrics = VLLM
     deciding = DECIDING
     variables = VARIABLES
+    bounds = _BOUNDS
 
     def __init__(self, name: str) -> None:
         self.name = name

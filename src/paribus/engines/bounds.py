@@ -1,0 +1,71 @@
+"""Bounds of numbers in a system's file: launch settings, a decoder's parameters and its lossy settings.
+
+An engine would take some senseless numbers without a word and die of others an hour later; a file is told at once.
+Each adapter has a table (`Adapter.bounds`); every number that isn't in it is finite and at least 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from paribus.catalog import Scalar
+from paribus.conditions import UsageError
+
+if TYPE_CHECKING:
+    from paribus.engines.base import Engine, Launch
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The least and the most that a number may be, and whether it is a whole one."""
+
+    low: float = 0.0
+    high: float = math.inf
+    whole: bool = False
+
+    def __str__(self) -> str:
+        kind = "a whole number" if self.whole else "a number"
+        return f"{kind} of at least {self.low:g}" + (f" and at most {self.high:g}" if self.high < math.inf else "")
+
+    def allows(self, value: Scalar) -> bool:
+        """Whether a value may stand. True and false are no numbers here, nor is text that looks like one."""
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        if isinstance(value, float) and (not math.isfinite(value) or (self.whole and not value.is_integer())):
+            return False
+        return self.low <= value <= self.high
+
+
+COUNT = Bound(1, whole=True)
+"""Requests, tokens, cards."""
+SHARE = Bound(0.01, 1)
+"""A part of a card's memory."""
+RATE = Bound(0, 1)
+"""A probability, or a threshold of one."""
+OFF = Bound(-1, whole=True)
+"""A count that -1 turns off or leaves to the engine."""
+ANY = Bound()
+
+
+def counts(*names: str) -> dict[str, Bound]:
+    """A table in which each name is a whole number of at least 1."""
+    return dict.fromkeys(names, COUNT)
+
+
+def check_bounds(engine: Engine, launch: Launch) -> None:
+    """Raise `UsageError` for the first number that is out of its bounds, or is none where one must be."""
+    decoder = launch.system.decoder
+    groups: dict[str, Mapping[str, Scalar]] = {
+        "the launch setting": launch.settings,
+        "the parameter": decoder.parameters,
+        "the lossy setting": decoder.lossy,
+    }
+    for what, name, value in ((w, n, v) for w, given in groups.items() for n, v in sorted(given.items())):
+        bound = engine.bounds.get(name)
+        if bound is None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            continue
+        if not (bound or ANY).allows(value):
+            raise UsageError(f"{launch.system.name}: {what} {name} must be {bound or ANY}, not {value!r}")

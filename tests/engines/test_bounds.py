@@ -1,0 +1,129 @@
+"""Senseless numbers in a system's file are refused before anything starts, each with what it may be."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from paribus.catalog import Catalog, Decoder, Sampling, System
+from paribus.conditions import SystemName, UsageError
+from paribus.engines import check_launch, engine, planned_launch, way_of
+from paribus.engines.bounds import COUNT, OFF, RATE, SHARE
+
+ROOT = Path(__file__).parents[2]
+CATALOG = Catalog(ROOT)
+STACKS = {
+    "vllm": "gemma-4-26b-a4b--bf16--vllm--plain",
+    "sglang": "gemma-4-26b-a4b--bf16--sglang--plain",
+    "llamacpp": "smollm2-135m--q4-1--llamacpp--plain",
+    "mlx": "gemma-4-26b-a4b--mlx-4bit--mlx--plain",
+    "transformers": "dream-7b--bf16--transformers--diffusion-card",
+}
+
+
+def check(system: System, **settings: Any) -> None:
+    adapter = engine(system.name.engine)
+    check_launch(adapter, planned_launch(ROOT, system, way_of(system, adapter), {**system.launch_on(), **settings}))
+
+
+def plain(name: str) -> System:
+    found = next(s for n, s in CATALOG.systems.items() if n.startswith(STACKS[name].rsplit("--", 1)[0]))
+    return CATALOG.systems.get(STACKS[name], found)
+
+
+def with_decoder(name: str, **about: Any) -> System:
+    system = plain(name)
+    use = system.use.model_copy(update={"decoders": {"x": Decoder(**about)}})
+    model = system.model.model_copy(update={"engines": {name: use}})
+    return System(model, SystemName(model.model, system.name.precision, name, "x"))
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value", "said"),
+    [
+        ("vllm", "gpu_memory_utilization", 99, "a number of at least 0.01 and at most 1, not 99"),
+        ("vllm", "gpu_memory_utilization", "0.9", "a number of at least 0.01 and at most 1, not '0.9'"),
+        ("vllm", "max_num_seqs", -4, "a whole number of at least 1, not -4"),
+        ("vllm", "max_num_seqs", 2.5, "a whole number of at least 1, not 2.5"),
+        ("vllm", "max_num_seqs", True, "a whole number of at least 1, not True"),
+        ("vllm", "cpu_offload_gb", -1, "a number of at least 0, not -1"),
+        ("vllm", "cpu_offload_gb", math.nan, "a number of at least 0, not nan"),
+        ("sglang", "mem_fraction_static", 0, "a number of at least 0.01 and at most 1, not 0"),
+        ("sglang", "max_running_requests", 0, "a whole number of at least 1, not 0"),
+        ("sglang", "chunked_prefill_size", -2, "a whole number of at least -1, not -2"),
+        ("llamacpp", "poll", 101, "a whole number of at least 0 and at most 100, not 101"),
+        ("llamacpp", "batch", 0, "a whole number of at least 1, not 0"),
+        ("mlx", "prefill_step_size", -8, "a whole number of at least 1, not -8"),
+        ("transformers", "threads", -1, "a whole number of at least 0, not -1"),
+    ],
+)
+def test_a_launch_setting_out_of_its_bounds_is_refused(name: str, setting: str, value: Any, said: str) -> None:
+    check(plain(name))
+    with pytest.raises(UsageError, match=f"the launch setting {setting} must be {said}$"):
+        check(plain(name), **{setting: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "decoder", "said"),
+    [
+        (
+            "vllm",
+            {"method": "ngram", "acceptance": "rejection", "parameters": {"num_speculative_tokens": -1}},
+            "the parameter num_speculative_tokens must be a whole number of at least 1, not -1",
+        ),
+        (
+            "llamacpp",
+            {"method": "mtp", "acceptance": "strict", "parameters": {"p_min": 1.5}},
+            "the parameter p_min must be a number of at least 0 and at most 1, not 1.5",
+        ),
+        (
+            "transformers",
+            {"method": "block-diffusion", "lossy": {"block_length": 0}},
+            "the lossy setting block_length must be a whole number of at least 1, not 0",
+        ),
+    ],
+)
+def test_so_is_a_decoders(name: str, decoder: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        check(with_decoder(name, **decoder))
+
+
+def test_what_engines_turn_off_with_a_negative_number_may_stand() -> None:
+    check(plain("sglang"), chunked_prefill_size=-1)
+    check(plain("llamacpp"), n_gpu_layers=-1)
+    for bound, inside, outside in ((COUNT, 1, 0), (OFF, -1, -2), (SHARE, 1, 1.01), (RATE, 0.0, -0.1)):
+        assert bound.allows(inside)
+        assert not bound.allows(outside)
+        assert not any(bound.allows(value) for value in (math.inf, -math.inf, math.nan, True, "1"))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("temperature", -5),
+        ("temperature", 2.1),
+        ("temperature", math.nan),
+        ("top_p", 7),
+        ("top_p", 0),
+        ("top_k", 0),
+        ("top_k", -1),
+        ("top_k", 2.5),
+        ("min_p", 1.2),
+        ("presence_penalty", 3),
+        ("presence_penalty", math.inf),
+        ("repetition_penalty", 0),
+    ],
+)
+def test_a_cards_sampling_has_bounds(field: str, value: float) -> None:
+    with pytest.raises(ValidationError, match=field):
+        Sampling(**{field: value}, source="a test")
+
+
+def test_what_does_nothing_is_told_from_what_does() -> None:
+    card = Sampling(temperature=1.0, top_p=0.95, min_p=0.0, presence_penalty=1.5, repetition_penalty=1, source="a test")
+    assert card.neutral == {"temperature", "min_p", "repetition_penalty"}
+    assert card.penalties == {"presence_penalty": 1.5}
