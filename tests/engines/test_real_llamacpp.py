@@ -112,6 +112,20 @@ def test_plain_and_speculative_decoding_say_the_same_at_temperature_0(root):
     assert len(texts) == 1
 
 
+def test_what_a_card_leaves_out_has_no_effect_and_a_penalty_has(root):
+    """llama.cpp's own top_k 40, top_p 0.95, min_p 0.05 and temperature 0.8 are not those of the model's card."""
+    with open_session(root, plan_of("plain").jobs[0], Catalog(ROOT)) as session:
+        told = session.observed["sampling_defaults"]
+        assert {told[name] for name in ("temperature", "top_p", "repeat_penalty")} == {1.0}
+        assert {told[name] for name in ("top_k", "min_p", "presence_penalty")} == {0}
+        assert session.sampling() == {"temperature": 0.2, "top_p": 0.9}
+        said = {
+            penalty: ask(session, "Write many words about the sea.", temperature=0, presence_penalty=penalty)
+            for penalty in (0.0, 1.5)
+        }
+    assert len({answer["choices"][0]["message"]["content"] for answer in said.values()}) == 2
+
+
 def test_each_slot_has_its_whole_context(root):
     with open_session(root, plan_of("plain", slots=3).jobs[0], Catalog(ROOT)) as session:
         slots = ask_json(f"{session.base}/slots")
