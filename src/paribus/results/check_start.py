@@ -10,6 +10,7 @@ from paribus.catalog import Catalog, System
 from paribus.catalog.declare import NOT_HASHED, part_name
 from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError, conditions_hash, hash12, sha256_file
 from paribus.results.check_card import check_card
+from paribus.results.check_numbers import check_numbers
 from paribus.results.findings import Report
 from paribus.results.reading import JOURNAL_BYTES, plain_file
 from paribus.results.run import Start
@@ -135,6 +136,7 @@ def _against_catalog(start: Start, where: str, catalog: Catalog, report: Report)
     except UsageError:
         report.say("conditions", where, "warning", "this clone's catalog has no such system")
         return
+    check_numbers(start, system, where, catalog, report)
     changed = [key for key, value in made.items() if declared.get(key) != value]
     if changed:
         report.say("conditions", where, "warning", f"the catalog now says otherwise about: {', '.join(changed)}")
