@@ -1,4 +1,4 @@
-"""Whether a start ran with its system's own numbers: no launch setting that changes answers, no other type read back."""
+"""Whether a start ran with its own numbers: no launch setting that changes the answers, no other type read back."""
 
 from __future__ import annotations
 
