@@ -29,7 +29,7 @@ def switch_faults(switch: str, on: Mapping[str, Any], off: Mapping[str, Any]) ->
 
 def _fault(switch: str, way: str, fields: Mapping[str, Any]) -> str | None:
     if switch == "chat_template":
-        wanted = [{"chat_template_kwargs": {key: way == "on"}} for key in TEMPLATE_KEYS]
+        wanted: list[dict[str, Any]] = [{"chat_template_kwargs": {key: way == "on"}} for key in TEMPLATE_KEYS]
         said = f"{{chat_template_kwargs: {{enable_thinking: {str(way == 'on').lower()}}}}}"
     else:
         words = EFFORTS_ON if way == "on" else EFFORTS_OFF

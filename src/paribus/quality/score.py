@@ -9,6 +9,7 @@ from typing import Any
 from paribus.catalog import QualityTask
 from paribus.conditions import Flag, flag, hash12
 from paribus.conditions.flags import Severity
+from paribus.conditions.thinking import thought
 from paribus.quality import dialogue
 from paribus.quality.calibration import MOST
 from paribus.quality.data import Item, item_id, window_of
@@ -277,12 +278,23 @@ def flags_of(task: QualityTask, header: Header, items: Sequence[Item], samples: 
     if broken_off:
         said = f"{len(broken_off)} of {count}, counted as not ended well: {_named(broken_off)}"
         flags.append(flag("user_failures", said, severity))
+    flags += _thinking_flags(header, samples)
     if capped > _FLAGGED_CAP * count:
         flags.append(flag("capped", f"{capped} of {count} at {header.cap:,} tokens"))
     old = 0 if task.stand_in or header.released is None else sum(_older(task, i, header.released) for i in items)
     if old:
         flags.append(flag("possibly_seen", f"{old} of {len(items)} are older than the model ({header.released})"))
     return flags
+
+
+def _thinking_flags(header: Header, samples: Sequence[Sample]) -> list[Flag]:
+    """Reasoning in answers of a system that runs with thinking off (PROTOCOL rule 2); a dialogue's, by its turns."""
+    came = [sample for sample in samples if sample.status not in UNDONE]
+    found = thought((sample.reasoning_tokens or 0) / max(1, sample.turns) for sample in came)
+    # Of a server that is asked ad hoc nobody said whether it thinks.
+    if header.thinking or header.scale is None or not found.thought:
+        return []
+    return [flag("thinking_mismatch", str(found), None if found.many else "warning")]
 
 
 GRADED_ELSEWHERE = frozenset({"slow_grader", "starved"})

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from paribus.conditions import Flag, flag
 from paribus.conditions.flags import Severity
+from paribus.conditions.thinking import thought
 from paribus.speed.metrics.tokens import UsageCheck
 from paribus.speed.rows import Row
 from paribus.speed.statistics import percentile
-from paribus.speed.thinking import thought
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def cached(facts: Facts) -> Flag | None:
 
 def thinking_mismatch(facts: Facts) -> Flag | None:
     """Reasoning in answers of a system that runs with thinking off (PROTOCOL rule 2); up to 1% of them: a warning."""
-    found = thought(facts.rows)
+    found = thought(row.reasoning_tokens for row in facts.rows if row.ok or row.cut)
     if facts.thinking is not False or not found.thought:
         return None
     return flag("thinking_mismatch", str(found), None if found.many else "warning")

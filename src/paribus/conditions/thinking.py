@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-
-from paribus.speed.rows import Row
 
 EMPTY_BLOCK = 8
 """Tokens of markup that a block without a thought may hold: some templates write one where thinking is off."""
@@ -31,8 +29,8 @@ class Thought:
         return f"{self.thought} of {self.answers} answers ({share:.1f}%) hold {self.tokens:,.0f} tokens of reasoning"
 
 
-def thought(rows: Sequence[Row]) -> Thought:
-    """The reasoning in answers, whether delivered or only billed. Cut answers count: what they hold was written."""
-    came = [row for row in rows if row.ok or row.cut]
-    found = [row.reasoning_tokens for row in came if row.reasoning_tokens > EMPTY_BLOCK]
-    return Thought(len(came), len(found), sum(found))
+def thought(reasoning: Iterable[float]) -> Thought:
+    """From the reasoning tokens of each answer that came, delivered or only billed."""
+    tokens = list(reasoning)
+    found = [each for each in tokens if each > EMPTY_BLOCK]
+    return Thought(len(tokens), len(found), sum(found))
