@@ -103,13 +103,18 @@ def test_every_raced_decoder_answers_and_its_counters_agree_with_its_answers(roo
         assert session.peak_memory_gb() > 0.1
 
 
-def test_plain_and_speculative_decoding_say_the_same_at_temperature_0(root):
+@pytest.mark.parametrize("penalty", [0.0, 1.5])
+def test_plain_and_speculative_decoding_say_the_same_at_temperature_0(root, penalty):
+    """Under a penalty too, which depends on every token before: llama.cpp samples and accepts one after the other."""
     said = {}
     for decoder in ("plain", next(d for d in decoders() if d != "plain")):
         with open_session(root, plan_of(decoder).jobs[0], Catalog(ROOT)) as session:
-            said[decoder] = ask(session, f"Repeat this code exactly:\n{CODE}", temperature=0)
+            prompt = f"Repeat this code exactly:\n{CODE}"
+            said[decoder] = ask(session, prompt, temperature=0, presence_penalty=penalty, max_tokens=128)
     texts = {answer["choices"][0]["message"]["content"] for answer in said.values()}
     assert len(texts) == 1
+    kept = [answer["timings"].get("draft_n_accepted", 0) for answer in said.values()]
+    assert kept[0] == 0 < kept[1]
 
 
 def test_what_a_card_leaves_out_has_no_effect_and_a_penalty_has(root):
