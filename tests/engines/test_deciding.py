@@ -199,6 +199,34 @@ def test_a_variable_that_the_adapter_lists_reaches_the_process_and_none_takes_it
     assert seen["HF_HUB_OFFLINE"] == "1", "measuring is offline whatever a file says"
 
 
+LEFT_OVER = {
+    "vllm": "VLLM_MARLIN_INPUT_DTYPE",
+    "vllm-cpu": "VLLM_CPU_INT4_W4A8",
+    "sglang": "SGLANG_SIMULATE_ACC_METHOD",
+    "llamacpp": "LLAMA_ARG_CACHE_TYPE_K",
+    "mlx": "KV_BITS",
+}
+
+
+@pytest.mark.parametrize(("name", "variable"), LEFT_OVER.items())
+def test_a_setting_left_over_in_the_shell_does_not_reach_the_engine(monkeypatch, name: str, variable: str) -> None:
+    seen: dict[str, str] = {}
+
+    class Tree:
+        @staticmethod
+        def start(command, *, log, environment, folder, keep):
+            seen.update(environment)
+
+    monkeypatch.setattr(starting_module, "ProcessTree", Tree)
+    monkeypatch.setenv(variable, "2")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    system = system_on(name)
+    adapter, launch = launch_of(system, system.launch_on())
+    starting_module._spawn(adapter, launch, None, Path("/dev/null"), ())
+    assert variable not in seen
+    assert seen["CUDA_VISIBLE_DEVICES"] == "1", "the contributor says which card"
+
+
 @pytest.mark.parametrize(
     ("model", "name", "setting", "value", "said"),
     [

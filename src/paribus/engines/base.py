@@ -115,6 +115,8 @@ class Engine(Protocol):
     answers 200 when loading is over; None for a server that has none, whose first real answer is waited for instead.
     `metrics_path`: its metrics page; None for one that has none. `deciding`: launch settings that decide the answers,
     each with what it may say. `variables`: those that a system's file may give its process, by their exact names.
+    `reads`: how the names of variables begin that the engine takes settings from; those of our own surroundings are
+    kept from it, since nothing would tell of them.
     """
 
     name: str
@@ -124,6 +126,7 @@ class Engine(Protocol):
     deciding: Mapping[str, Deciding]
     bounds: Mapping[str, Bound]
     variables: frozenset[str]
+    reads: tuple[str, ...]
 
     def sampling_fields(self, system: System) -> frozenset[str]:
         """Sampling fields that the engine accepts in a request to this system; others are left out and named."""
@@ -216,6 +219,8 @@ class Adapter:
     """What numbers of a file may be (`paribus.engines.bounds`); those not named: finite and at least 0."""
     variables: frozenset[str] = frozenset()
     """Variables that a system's file may give the process: such as change no answer, reach nothing, load nothing."""
+    reads: tuple[str, ...] = ()
+    """Beginnings of the names of variables that the engine takes settings from."""
     fields: frozenset[str] = frozenset({"temperature", "top_p", "top_k", "min_p", "seed"})
 
     def sampling_fields(self, system: System) -> frozenset[str]:  # noqa: ARG002 (the protocol's signature)

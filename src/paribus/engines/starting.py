@@ -84,7 +84,8 @@ def _spawn(
 ) -> ProcessTree:
     command = engine.command(launch)
     variables = engine.environment(launch) | launch.variables | MEASURING_IS_OFFLINE
-    environment = clean_environment(variables if container is None else {})
+    around = {name: value for name, value in clean_environment().items() if not name.startswith(engine.reads)}
+    environment = around | (variables if container is None else {})
     if container is not None:
         command = container.command(command, variables, launch.port)
     with disk_faults(log):

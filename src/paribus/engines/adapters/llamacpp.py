@@ -94,6 +94,7 @@ class LlamaCpp(Adapter):
     metrics = LLAMACPP
     bounds = _BOUNDS
     deciding = _DECIDING
+    reads = ("LLAMA_", "GGML_")
     # Without repetition_penalty, whose name in llama.cpp is another (`repeat_penalty`) and would be passed over.
     fields = frozenset({"temperature", "top_p", "top_k", "min_p", "presence_penalty", "seed"})
 

@@ -37,7 +37,7 @@ _DECIDING = {
     "kv_quant_scheme": one_of("uniform", instead="the cache is quantised uniformly, or not"),
     "max_kv_size": one_of(instead="a cache that forgets is another model"),
 }
-"""Variables there are none: mlx-vlm takes all of these from its surroundings too (`KV_BITS`, `MAX_KV_SIZE`)."""
+"""A file may set no variable: mlx-vlm takes all of these from its surroundings too (`KV_BITS`, `MAX_KV_SIZE`)."""
 
 _DENOISING = {
     "sampler": "diffusion_sampler",
@@ -77,6 +77,7 @@ class MLX(Adapter):
     name = "mlx"
     fields = frozenset({"temperature", "top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty"})
     deciding = _DECIDING
+    reads = ("APC_", "EXPERT_CACHE_", "KV_", "MAX_KV_", "MLX_", "PREFILL_STEP_", "QUANTIZED_KV_", "TOP_LOGPROBS_")
     bounds = _BOUNDS
 
     def sampling_fields(self, system: System) -> frozenset[str]:

@@ -200,6 +200,7 @@ class SGLang(Adapter):
     fields = frozenset({"temperature", "top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty"})
     deciding = _DECIDING
     variables = _VARIABLES
+    reads = ("SGLANG_", "SGL_")
     bounds = _BOUNDS
 
     def sampling_fields(self, system: System) -> frozenset[str]:

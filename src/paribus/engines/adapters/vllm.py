@@ -68,6 +68,7 @@ class Vllm(Adapter):
     metrics = VLLM
     deciding = DECIDING
     variables = VARIABLES
+    reads = ("VLLM_",)
     bounds = _BOUNDS
 
     def __init__(self, name: str) -> None:
