@@ -33,6 +33,7 @@ ANSWER_FLAGS = (
     "usage_missing",
     "usage_unverified",
     "hidden_tokens",
+    "thinking_mismatch",
     "no_done",
     "revised",
     "synthetic",
