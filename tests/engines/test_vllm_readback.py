@@ -242,7 +242,8 @@ def test_recorded_logs_and_models(kind):
     assert json.loads(text_of(kind, "models.json"))["data"][0]["max_model_len"] == 4096
     found = log.findings(text)
     assert found["kv_cache_tokens"] > 4096
-    assert found["engine_dtype"] == "bfloat16"
+    told = {name: found[f"engine_{name}"] for name in ("dtype", "kv_cache", "quantization")}
+    assert told == {"dtype": "bfloat16", "kv_cache": "bfloat16", "quantization": "none"}, "real lines of vLLM"
     assert found["model_runner"] == ("V2" if kind == "diffusion" else "V1")
     assert ("speculative_config" in given) == (kind in ("ngram-n4", "draft-n4"))
     assert ("diffusion_config" in given) == (kind == "diffusion")
