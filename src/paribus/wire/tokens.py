@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.conditions import EnvironmentFault
+from paribus.machine.heap import let_go_of
 from paribus.wire.answer import Answer
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def _tokenizer() -> PyTokenizer:
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
     made: PyTokenizer = sys.modules[name].tokenizer_for_encoding(_NAME)
+    let_go_of(Path(str(sys.modules[name].__file__)).resolve())  # 30 MB, read once to make the tables
     return made
 
 
