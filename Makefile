@@ -18,7 +18,8 @@ demo: setup ## the whole pipeline on a small real model, on the CPU, in minutes
 	@snakemake --profile hardware/cpu
 
 test: setup ## set up and pass the tests, with a tiny run of the whole pipeline on the real engine
-	@pytest -m "not system and not engines"
+	@pytest -n 2 --dist loadfile -m "not system and not engines and not tiny"
+	@pytest -m tiny
 
 test-system: setup ## tests with real engines, interruptions, a sandbox, a browser (a quarter of an hour)
 	@pytest -m system
