@@ -39,9 +39,14 @@ bench: setup ## benchmarks that are run by hand: ratios and times on this machin
 	@for file in benchmarks/*.py; do echo "== $$file"; python "$$file" || exit; done
 
 lossless: setup ## compare speculative decoding with plain at temperature 0 on the CPU's model (minutes; not part of the demo)
+	@paribus fetch env llamacpp
+	@paribus fetch weights smollm2-135m--q4-1
 	@paribus lossless 'smollm2-135m--q4-1--llamacpp--ngram-*'
 
 quality-sample: setup ## real questions to the CPU's model, end to end (needs PARIBUS_DATA; twenty minutes; never published)
+	@paribus fetch env llamacpp
+	@paribus fetch env tau2
+	@paribus fetch weights smollm2-135m--q4-1
 	@scripts/quality-sample
 
 system-packages: ## install the Debian packages that the tests of the sandbox and the browser need (root)
