@@ -155,6 +155,11 @@ def test_mlx_tells_a_quantised_cache(monkeypatch) -> None:
     read = engine("mlx").observe(Running("http://127.0.0.1:1", "", launch))
     with pytest.raises(EnvironmentFault, match="declared is kv_cache 8bit, but mlx runs with 4bit"):
         read_back(engine("mlx"), launch, read)
+    pages["/v1/settings"] = {"current": {"kv_bits": None}}
+    read = engine("mlx").observe(Running("http://127.0.0.1:1", "", launch_of(str(system.name))))
+    assert read_back(engine("mlx"), launch_of(str(system.name)), read)["kv_cache"] == "unquantised", (
+        "as the server tells"
+    )
 
 
 @pytest.mark.parametrize(

@@ -178,14 +178,16 @@ class MLX(Adapter):
             "admitted": 1 if one else None,
             "context_per_slot": health.get("effective_context_limit"),
             "speculation": current.get("draft_kind"),
-            "kv_cache": _cache(current["kv_bits"]) if current.get("kv_bits") else None,
+            "kv_cache": _cache(current["kv_bits"]) if "kv_bits" in current else None,
             "settings": settings,
         }
         return {name: value for name, value in read.items() if value is not None}
 
 
 def _cache(bits: Any) -> str:
-    """The word for a cache of so many bits: `4bit`, `3.5bit`; what is no number stands for nothing."""
+    """The word for a cache of so many bits: `4bit`, `3.5bit`; none: it has the type that the model computes in."""
+    if not bits:
+        return "unquantised"
     try:
         return f"{float(bits):g}bit"
     except (TypeError, ValueError):
