@@ -150,9 +150,9 @@ def test_a_drafter_is_fetched_by_a_name_of_its_own_and_planned(hub, tmp_path):
 def test_a_job_with_a_drafter_needs_its_weights(hub, tmp_path):
     ours = Path(__file__).parents[2]
     catalog = Catalog(ours)
-    system = catalog.system("qwen3.6-35b-a3b--bf16--sglang--dflash-n16")
+    system = catalog.system("qwen3.6-35b-a3b--bf16--vllm--dflash-n15")
     around = Surroundings.observe(catalog, "m-test")
-    plan = resolve(ours, "h200", {"systems": "qwen3.6-35b-a3b--bf16--sglang--*", "scale": "quick"}, around)
+    plan = resolve(ours, "h200", {"systems": "qwen3.6-35b-a3b--bf16--vllm--*", "scale": "quick"}, around)
     needs = {need for job in plan.jobs if job.system == str(system.name) for need in job.needs}
     assert drafter_marker(system.drafter) in needs
     plain = {need for job in plan.jobs if job.system.endswith("--plain") for need in job.needs}
