@@ -52,6 +52,8 @@ def test_no_repetition_stalls_a_rule(name: str) -> None:
     for head, unit in PAIRS:
         texts = [head + unit * (n // len(unit)) + "z" for n in (LENGTH, 4 * LENGTH)]
         took = seconds(rule, texts[1])
+        if took > 0.2:  # again: collecting what other tests left may have fallen into it
+            took = min(took, *(seconds(rule, texts[1]) for _ in range(2)))
         if took > 0.2 and took > 10 * min(seconds(rule, texts[0]) for _ in range(2)):
             slow.append((head, unit, took))
     assert slow == []
