@@ -49,6 +49,7 @@ _SOURCE = "/tmp/program.py"
 _STACK = 256 << 20
 """Bytes of stack of a program's first thread; deep recursion needs it."""
 
+_IDLE_READINGS = 3
 _PR_SET_DUMPABLE = 4
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
@@ -339,18 +340,21 @@ class Clock:
         began = time.monotonic()
         self.child, self.time_s = child, time_s
         self.deadline, self.last = began + time_s, began + time_s * patience
-        self.extended = False
+        self.extended, self.idle = False, 0
 
     def left(self) -> float:
         """Seconds until the time is up; 0 when it is."""
         now = time.monotonic()
         if now >= self.deadline and now < self.last and self.starved():
-            self.extended = True
+            self.extended |= self.idle == 0
             self.deadline = min(self.last, now + 0.1)
         return max(0.0, self.deadline - now)
 
     def starved(self) -> bool:
-        """Whether the program wants its CPU and has had less of it than its limit."""
+        """Whether the program wants its CPU and has had less of it than its limit.
+
+        A moment's wait (for a page of a file, for a lock) is not yet idleness: three readings in a row are.
+        """
         try:
             with open(f"/proc/{self.child}/stat", "rb") as file:
                 words = file.read().rpartition(b")")[2].split()
@@ -358,7 +362,8 @@ class Clock:
             return False
         # State is the third field, user and system time the 14th and 15th, those of its ended children after them.
         used = sum(int(word) for word in words[11:15]) / os.sysconf("SC_CLK_TCK")
-        return words[0] == b"R" and used < 0.95 * self.time_s
+        self.idle = 0 if words[0] in (b"R", b"D") else self.idle + 1
+        return self.idle < _IDLE_READINGS and used < 0.95 * self.time_s
 
 
 def collect(clock: Clock, out: int, err: int, most: int) -> tuple[bytes, bytes, str | None]:
