@@ -40,7 +40,7 @@ HERE = Path(__file__).resolve().parent
 LOADS = ((16, 500, 5), (16, 2000, 3), (64, 1000, 3), (256, 100, 3))
 """Streams at once, pieces a second of each, answers of each stream: the first has 80,000 pieces."""
 FIRST_MS = 200
-MARKS = ("<!-- truth: begin -->", "<!-- truth: end -->")
+PARTS = ("load", "traps")
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,20 @@ def prompts(path: Path) -> Path:
     return path
 
 
+def put(file: Path, part: str, text: str) -> None:
+    """Put one part's table between its marks; the other part keeps what it has."""
+    page = file.read_text()
+    begin, end = (f"<!-- truth {part}: {word} -->" for word in ("begin", "end"))
+    before, _, rest = page.partition(begin)
+    file.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}")
+
+
 def arguments() -> Any:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", type=Path, help="folder of environments with other load generators")
-    parser.add_argument("--write", type=Path, help="put the tables between the marks of this file")
+    parser.add_argument("--write", type=Path, help="put each table between its marks in this file")
     parser.add_argument("--seconds", type=float, default=2.0, help="length of each answer")
-    parser.add_argument("--only", choices=("load", "traps"))
+    parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--anyway", action="store_true", help="on a busy machine too; the tables say so")
     given = parser.parse_args()
     given.peers = given.peers.resolve() if given.peers else None
@@ -202,14 +210,16 @@ def main() -> None:
         raise SystemExit(f"the load average is {load:.1f}: wait until the machine is quiet, or say --anyway")
     there = [c for c in CONTESTANTS if c.there(given.peers)]
     absent = ", ".join(c.name for c in CONTESTANTS if c not in there)
-    parts = [
+    asked = (given.only,) if given.only else PARTS
+    machine = (
         f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; load average "
         f"before: {load:.1f}. Not installed: {absent or 'none'}."
-    ]
+    )
+    tables = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         plain = Ask("", "", 1, 1, prompts(folder / "prompts.jsonl"), tokenizer(folder / "tokenizer"))
-        if given.only != "traps":
+        if "load" in asked:
             with paced(folder) as url:
                 for contestant in there:  # once for nothing: what Python compiles is kept for the next call
                     first = replace(plain, url=url, model="f10-n3-i1000", requests=1, at_once=1)
@@ -222,19 +232,17 @@ def main() -> None:
             head = ["streams × pieces/s", "client", "answers", "TTFT error p50 (ms)", "p99", "mean", "rate error (%)",
                     "server busy (%)", "pieces", "CPU s in all", "CPU s while the load runs", "CPU µs a piece",
                     "memory (MB)"]  # fmt: skip
-            parts.append(table(head, rows))
-        if given.only != "load":
+            tables["load"] = table(head, rows)
+        if "traps" in asked:
             timing = [c for c in there if "line reader" not in c.name]
             with start_server() as server:
-                asked = replace(plain, url=server.root)
-                verdicts = run_traps(server, timing, asked, folder, given.peers, lambda t: print(t, flush=True))
-            parts.append(table(["stream: figure", "right", *(c.name for c in timing)], verdicts))
-    text = "\n\n".join(parts)
-    print(text)
-    if given.write:
-        page = given.write.read_text()
-        begin, end = (page.index(mark) for mark in MARKS)
-        given.write.write_text(page[: begin + len(MARKS[0])] + "\n\n" + text + "\n\n" + page[end:])
+                to_server = replace(plain, url=server.root)
+                verdicts = run_traps(server, timing, to_server, folder, given.peers, lambda t: print(t, flush=True))
+            tables["traps"] = table(["stream: figure", "right", *(c.name for c in timing)], verdicts)
+    for part, found in tables.items():
+        print(f"{machine}\n\n{found}")
+        if given.write:
+            put(given.write, part, f"{machine}\n\n{found}")
 
 
 if __name__ == "__main__":
