@@ -173,6 +173,13 @@ def test_an_interval_by_clusters_is_student_s_t_over_their_means_when_they_are_a
     assert found.low == pytest.approx(max(0.0, 0.6 - 4.302653 * error))
     assert found.high == 1.0
     assert clustered_interval([[0.5, 1.0]]) == Interval(0.75, None, None)
+
+
+@pytest.mark.parametrize("clusters", [[[0.0] * 4] * 3, [[1.0] * 30] * 3, [[0.1, 0.5], [0.5, 0.1], [0.2, 0.4]]])
+def test_clusters_that_do_not_differ_have_no_interval_rather_than_one_of_no_width(clusters: list[list[float]]) -> None:
+    found = clustered_interval(clusters)
+    assert (found.low, found.high) == (None, None)
+    assert found.value == pytest.approx(np.mean(clusters))
     assert clustered_interval([]) == Interval(0.0, None, None)
 
 

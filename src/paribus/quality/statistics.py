@@ -78,6 +78,7 @@ def clustered_interval(clusters: Sequence[Sequence[float]], level: float = LEVEL
 
     Squared error: G/(G-1) times the sum of the clusters' squared summed residuals over n squared (E. Miller, section
     2.2, with the factor for few clusters). A check of how much exams as such matter: with three years it is wide.
+    Clusters that don't differ at all (all answers wrong, say) tell nothing of their spread: no interval.
     """
     n, count = sum(map(len, clusters)), len(clusters)
     mean = math.fsum(value for cluster in clusters for value in cluster) / n if n else 0.0
@@ -85,6 +86,8 @@ def clustered_interval(clusters: Sequence[Sequence[float]], level: float = LEVEL
         return Interval(mean, None, None)
     sums = [math.fsum(value - mean for value in cluster) for cluster in clusters]
     error = math.sqrt(count / (count - 1) * math.fsum(each * each for each in sums)) / n
+    if error < NO_SPREAD:
+        return Interval(mean, None, None)
     reach = float(special.stdtrit(count - 1, 0.5 + level / 2)) * error
     return Interval(mean, max(0.0, mean - reach), min(1.0, mean + reach))
 
