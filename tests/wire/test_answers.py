@@ -290,6 +290,30 @@ def test_a_flag_may_say_that_the_text_replaces(where: str) -> None:
     assert (answer.text, answer.revised) == ("new", True)
 
 
+@pytest.mark.parametrize("texts", [("Hello", "Goodbye"), ("Hello", "Hello world", "Hello world again", "Goodbye")])
+@pytest.mark.parametrize("where", ["event", "delta", "message"])
+def test_a_stream_of_whole_texts_is_replaced_each_time(where: str, texts: tuple[str, ...]) -> None:
+    def whole(text: str) -> bytes:
+        if where == "message":
+            return event(chunk({"message": {"content": text}}))
+        said = chunk({"delta": {"content": text} | ({"replace": True} if where == "delta" else {})})
+        return event(({"replace": True} if where == "event" else {}) | said)
+
+    timed = [(number, whole(text)) for number, text in enumerate(texts, 1)]
+    answer = read(*timed, (9, finish() + DONE))
+    assert (answer.text, answer.revised, answer.error) == ("Goodbye", True, None)
+    assert [ms(piece.t_ns) for piece in answer.pieces] == [len(texts)]
+
+
+@pytest.mark.parametrize("where", ["replace", "message"])
+def test_whole_texts_that_only_grow_are_pieces_of_what_is_new(where: str) -> None:
+    texts = ("Hello", "Hello world", "Hello world again")
+    wholes = [chunk({"message": {"content": t}} if where == "message" else {"delta": {"content": t}}) for t in texts]
+    timed = [(n, event(one | {"replace": where == "replace"})) for n, one in enumerate(wholes, 1)]
+    answer = read(*timed, (9, finish() + DONE))
+    assert (answer.revised, [piece.text for piece in answer.pieces]) == (False, ["Hello", " world", " again"])
+
+
 def test_a_whole_text_that_goes_on_revises_nothing() -> None:
     longer = event(chunk({"message": {"content": "one two"}}))
     same = event(chunk({"message": {"content": "one two"}, "finish_reason": "stop"}))

@@ -51,6 +51,17 @@ def test_any_text_reads_as_with_json(texts: list[str], ascii_only: bool, end: st
     assert read_answer(seen) == slowly(seen)
 
 
+@given(TEXTS, st.sampled_from(["event", "choice", "delta", "message"]))
+def test_texts_that_replace_read_as_with_json(texts: list[str], where: str) -> None:
+    def whole(text: str) -> dict[str, object]:
+        marked = {name: {"replace": True} if name == where else {} for name in ("event", "choice", "delta")}
+        said = {"message" if where == "message" else "delta": {"content": text} | marked["delta"]}
+        return {"choices": [{"index": 0} | said | marked["choice"]]} | marked["event"]
+
+    seen = outcome([line(whole(text)) for text in texts] + [b"data: [DONE]\n\n"])
+    assert read_answer(seen) == slowly(seen)
+
+
 def parsed(seen: Outcome, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many times JSON was read for an answer."""
     asked: list[bytes] = []

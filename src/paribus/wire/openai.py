@@ -112,6 +112,7 @@ def _take_events(
 
 
 _BLANK = "the text of another piece"
+_SHOWN = Piece(0, "shown before", "", "", None)
 _TEXT = re.compile(rb'"(?:content|text)": ?"([^"\\]*)"')
 
 
@@ -126,10 +127,11 @@ def _shape(data: bytes) -> tuple[bytes, bytes] | None:
         return None
     before, after = data[: found.start(1)], data[found.end(1) :]
     other = _json(before + _BLANK.encode() + after)
-    alone = _Reading()
+    # After a piece that it doesn't begin with: on nothing, adding to the text and replacing it look alike.
+    read = _Reading(pieces=[_SHOWN])
     if isinstance(other, dict):
-        alone.take_event(other, 0)
-    if alone != _Reading(pieces=[Piece(0, _BLANK, "", "", None)]) or b"\n" in before + after:
+        read.take_event(other, 0)
+    if read != _Reading(pieces=[_SHOWN, Piece(0, _BLANK, "", "", None)]) or b"\n" in before + after:
         return None
     return b"data: " + before, after
 
