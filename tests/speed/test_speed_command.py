@@ -129,6 +129,20 @@ def test_nothing_is_overwritten(scripted, prompts, tmp_path, capsys):
     assert scripted.log("f5-n8") == []
 
 
+@pytest.mark.parametrize("module", ["numpy", "pyarrow", "bpe_openai"])
+def test_a_package_that_reads_answers_and_is_missing_is_told_before_anything_is_sent(
+    module, scripted, prompts, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, module, None)  # what Python itself takes for one that can't be imported
+    endpoint = scripted.endpoint("f5-n8-i700")
+    assert speed(endpoint, tmp_path / "out", prompts) == 3
+    told = capsys.readouterr().err.replace("\n", " ")
+    assert f"for want of {module.replace('_', '-')}: run `uv sync`" in told
+    assert "Traceback" not in told
+    assert scripted.log(endpoint.model) == []
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def test_when_nothing_succeeds_it_says_so_and_the_summary_is_there(scripted, prompts, tmp_path, capsys):
     scripted.register("broken", Script(status=503, content_type="application/json", framing="length"))
     assert speed(scripted.endpoint("broken"), tmp_path / "out", prompts, "--warmup", "1") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import ipaddress
 import json
 import secrets
@@ -22,6 +23,10 @@ from paribus.wire import Endpoint, Spool, run
 if TYPE_CHECKING:
     from paribus.speed.metrics.tokens import Tokenizer
     from paribus.speed.summarise import Around
+
+
+READERS = {"numpy": "numpy", "pyarrow": "pyarrow", "bpe_openai": "bpe-openai"}
+"""What reads answers, by the module's name: the package's. Imported after the load only."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,10 @@ def measure_endpoint(asked: Asked, folder: Path, on_end: Ended = ignore) -> tupl
 
     `requests.parquet`, `requests-lite.parquet`, `conditions.json` and `summary.json` are written however it ends,
     with the requests that had ended by then. After writing: `CheckFailed` when nothing was answered, `EnvironmentFault`
-    when the load could not go on, such as for a full disk.
+    when the load could not go on, such as for a full disk. `EnvironmentFault` before anything is sent or written when
+    a package is missing that the answers are read with.
     """
+    _check_readers()
     write_atomic(folder / "conditions.json", _json(conditions(asked)))
     measured: Measured | None = None
     fault: EnvironmentFault | None = None
@@ -84,6 +91,13 @@ def measure_endpoint(asked: Asked, folder: Path, on_end: Ended = ignore) -> tupl
             why = nothing_answered(spool, asked.endpoint.api_key)
             raise CheckFailed(f"{asked.endpoint.base_url}{reason}: {why}")
     return summary, interrupted
+
+
+def _check_readers() -> None:
+    """Look for what reads answers, without importing it: the load would be lost with an import that fails after it."""
+    missing = [package for module, package in READERS.items() if importlib.util.find_spec(module) is None]
+    if missing:
+        raise EnvironmentFault(f"no answer could be read, for want of {', '.join(missing)}: run `uv sync`")
 
 
 def _around(asked: Asked, measured: Measured | None) -> Around:
