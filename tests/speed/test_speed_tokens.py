@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from speed_making import by_word, make_outcome, make_trace, stream
 
 from paribus.conditions import UsageError
+from paribus.conditions.thinking import thought
 from paribus.speed.derive import row_of
 from paribus.speed.metrics.tokens import check_usage
 from paribus.speed.summarise import Around, summarise
@@ -171,13 +172,25 @@ def test_a_tokenizer_file_gives_character_offsets(tmp_path):
         ("<think>abcdef</think>" + "y" * 39, 0.1),
         ("\n<think>" + "x" * 52, 52 / 60),
         ("<think>\n\n</think>" + "y" * 43, 0.0),
-        ("Write <think>abc</think> around it.", 0.0),
+        ("I must think" + "x" * 30 + "</think>42", 42 / 52),
+        ("<think>a</think>b<think>" + "c" * 27 + "</think>" + "d" * 9, 44 / 68),
+        ("\n\n</think>" + "y" * 50, 0.0),
+        ("y" * 43 + "<think>" + "z" * 10, 10 / 60),
+        ("Write <think>abc</think> around it.", 16 / 35),
+        ("No tag in it.", 0.0),
     ],
 )
 def test_reasoning_that_a_server_sends_as_text_is_reasoning(text, share):
-    """A server without a parser of its own: what stands in <think> at the beginning, blanks left out."""
+    """A server without a parser of its own: up to the last </think>, whoever opened it; blanks left out."""
     read = make_trace(make_outcome((10.0, content(text)), (20.0, finish() + usage(60) + DONE)))
     assert read.count.reasoning == pytest.approx(60 * share)
+
+
+def test_thoughts_whose_opening_tag_stood_in_the_prompt_are_seen_with_thinking_off():
+    text = "I must think " * 20 + "</think>42"
+    row = make_trace(make_outcome((10.0, content(text)), (20.0, finish() + usage(100) + DONE)))
+    thoughts = thought([row.count.reasoning])
+    assert (thoughts.thought, thoughts.many) == (1, True)
 
 
 def test_a_servers_count_of_no_reasoning_is_not_believed_beside_reasoning():

@@ -11,6 +11,24 @@ FEW = 0.01
 """Share of the answers that may reason against the switch before the run isn't the one that it says it is."""
 
 
+OPENS, CLOSES = "<think>", "</think>"
+"""Around reasoning in the text of a server that doesn't tell it apart."""
+
+
+def apart(text: str) -> tuple[str, str]:
+    """A text's inline reasoning and the rest, without the tags between them.
+
+    The reasoning ends at the last `</think>`; its opening tag may stand in the prompt, where the template wrote it.
+    Without an end all that follows `<think>` is reasoning. Blanks alone are no thought.
+    """
+    inline, closed, rest = text.rpartition(CLOSES)
+    if closed:
+        inline = inline.lstrip().removeprefix(OPENS)
+    else:
+        rest, _, inline = text.partition(OPENS)
+    return (inline, rest) if inline.strip() else ("", rest)
+
+
 @dataclass(frozen=True)
 class Thought:
     """Answers that came, those of them with more reasoning than an empty block has, and their reasoning tokens."""

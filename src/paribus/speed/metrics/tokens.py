@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from paribus.conditions.thinking import apart
 from paribus.speed.metrics.registry import metric
 from paribus.speed.rows import Row
 from paribus.speed.summary import Count
@@ -26,8 +27,6 @@ SHARE = 0.02
 """Usage and text may differ by max(8 tokens, 2%) on sums."""
 MARKUP = 2
 """Tags that a server strips from reasoning, counted and never shown."""
-OPENS, CLOSES = "<think>", "</think>"
-"""Around reasoning in the text of a server that doesn't tell it apart."""
 IMPLAUSIBLE = 3
 """Without the model's tokenizer: no tokenizer cuts a text into three times (or a third of) the standard tokens."""
 
@@ -118,13 +117,12 @@ def _reached(ends: Sequence[int], lengths: Sequence[int]) -> npt.NDArray[np.int6
 def _reasoning(answer: Answer, total: float, delivered: str) -> float:
     """Tokens of reasoning among the total: the server's own count, else characters in proportion.
 
-    A server that knows no reasoning sends it as text that begins with `<think>`; blanks are no thought.
+    A server that knows no reasoning sends it as text (`thinking.apart`); blanks are no thought.
     """
     if answer.usage is not None and answer.usage.reasoning_tokens:
         return float(min(answer.usage.reasoning_tokens, total))
-    shown = answer.text.lstrip()
-    block = shown.removeprefix(OPENS).split(CLOSES)[0] if shown.startswith(OPENS) else ""
-    thought = sum(len(each) for each in (answer.reasoning, block) if each.strip())
+    inline, _ = apart(answer.text)
+    thought = sum(len(each) for each in (answer.reasoning, inline) if each.strip())
     return total * thought / len(delivered) if delivered else 0.0
 
 
