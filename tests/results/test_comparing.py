@@ -130,6 +130,31 @@ def test_prompts_that_only_one_side_ran_are_in_no_speedup_and_are_named(pair: tu
     assert not any("one side only" in note for note in compare(*pair, DECODER).notes)
 
 
+def test_prompts_that_one_side_answered_whole_nowhere_are_in_no_speedup_of_whole_answers_and_are_counted(
+    pair: tuple[RunData, RunData],
+) -> None:
+    """Twenty copies of each prompt, and the fast side is cut at a slow one."""
+    fast, plain = (RunData(one.place, one.summary) for one in pair)
+    for one, whole in ((fast, pair[0]), (plain, pair[1])):
+        slow = sorted({row.prompt_id for rows in whole.rows for row in rows})[0] + "-0"
+        one.__dict__["rows"] = [
+            [replace(row, prompt_id=f"{row.prompt_id}-{n}") for row in rows for n in range(20)] for rows in whole.rows
+        ]
+        one.__dict__["rows"] = [
+            [
+                replace(row, e2e_ns=(row.e2e_ns or 0) * 100, capped=one is fast) if row.prompt_id == slow else row
+                for row in rows
+            ]
+            for rows in one.rows
+        ]
+    made = compare(fast, plain, DECODER)
+    found = next(one for one in made.ratios if one.metric == "speedup_answer_time")
+    assert 1.3 < found.value < 1.6
+    note = "1 of 120 prompts have no whole answer on one side: they are not in the speed-up of whole answers"
+    assert note in made.notes
+    assert not any("no whole answer" in one for one in compare(*pair, DECODER).notes)
+
+
 def test_seen_from_the_other_side_the_ratio_is_upside_down(pair: tuple[RunData, RunData]) -> None:
     one, two = compare(*pair, DECODER).ratios[0], compare(pair[1], pair[0], DECODER).ratios[0]
     assert one.value * two.value == pytest.approx(1)

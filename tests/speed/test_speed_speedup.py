@@ -195,3 +195,52 @@ def test_too_little_has_no_interval_of_whole_answers_and_nothing_no_value():
     one = [steady_row("p", "chat", length=100, ms_a_token=10)]
     assert answer_speedup([one], [one], several=False).basis == "none"
     assert answer_speedup([one], [[dataclasses.replace(one[0], capped=True)]], several=False) is None
+
+
+def _slow_at_two(slow_s: float, starts: int = 5) -> list[list]:
+    """Answers of 10 s to 40 prompts, but of two whose answers take longer."""
+    row = steady_row("p", "chat", length=100, ms_a_token=100)
+    times = [slow_s if i < 2 else 10.0 for i in range(40)]
+    return [
+        [dataclasses.replace(row, prompt_id=f"p{i}", e2e_ns=round(s * 1e9)) for i, s in enumerate(times)]
+        for _ in range(starts)
+    ]
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("of", [{0, 1, 2, 3, 4}, {0, 2, 3, 4}], ids=["in every start", "in all but one"])
+def test_a_side_that_is_cut_at_its_longest_answers_is_not_faster_for_it(several, of):
+    """Two equal systems; one was cut at the two prompts that take longest, which is few enough to be let pass."""
+    base = _slow_at_two(160.0)
+    cut = [
+        [dataclasses.replace(row, capped=start in of and row.prompt_id in ("p0", "p1")) for row in rows]
+        for start, rows in enumerate(base)
+    ]
+    for one, two in ((base, cut), (cut, base)):
+        found = answer_speedup(one, two, several=several)
+        assert (found.value, found.low, found.high) == tuple(pytest.approx(1, rel=1e-9) for _ in range(3))
+        split = answer_split(*([row for rows in side for row in rows] for side in (one, two)))
+        assert split.total == pytest.approx(1, rel=1e-9)
+
+
+def test_no_prompt_that_is_whole_on_both_sides_gives_no_speed_up_of_whole_answers():
+    one, two = (steady_row(name, "chat", length=100, ms_a_token=10) for name in ("p", "q"))
+    assert answer_speedup([[one]], [[two]], several=False) is None
+    assert answer_split([one], [two]) is None
+
+
+def test_the_interval_of_whole_answers_reaches_below_a_value_that_one_kind_makes():
+    """Two of three kinds show no speed-up at all: what is drawn without the third can't be left out of the interval."""
+    base, fast = (
+        [
+            dataclasses.replace(steady_row(k, k, length=100, ms_a_token=10), e2e_ns=s * 10**9)
+            for k, s in zip(("chat", "code", "maths"), seconds, strict=True)
+        ]
+        for seconds in ((60, 1, 1), (1, 1, 1))
+    )
+    found = answer_speedup([base], [fast], several=False)
+    assert found.basis == "kinds"
+    assert found.value == pytest.approx(62 / 3)
+    assert found.low < 1 < found.value < 60 < found.high
+    back = answer_speedup([fast], [base], several=False)
+    assert (back.low, back.high) == (pytest.approx(1 / found.high), pytest.approx(1 / found.low))

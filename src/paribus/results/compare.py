@@ -19,7 +19,7 @@ from paribus.results.paired import paired
 from paribus.results.rounding import fixed
 from paribus.results.strip import Part, split_strip, strip_of
 from paribus.results.words import BASIS, difference_sentence, ratio_sentence
-from paribus.speed.answer_speedup import answer_speedup, answer_split
+from paribus.speed.answer_speedup import answer_speedup, answer_split, whole_on_both
 from paribus.speed.metrics.answer_time import CAPPED
 from paribus.speed.rows import KS, Row
 from paribus.speed.speedup import Speedup, largest_k, speedup
@@ -149,7 +149,9 @@ def _speedups(left: RunData, right: RunData, notes: list[str]) -> list[Number]:
             f"too few answers reach k = {asked} (half of both must); k = {k} is the largest that half of both reach"
         )
         found = [instead]
-    return [_ratio(one, headline=place == 0) for place, one in enumerate(found)] + _answers(fast, base, _several(left))
+    return [_ratio(one, headline=place == 0) for place, one in enumerate(found)] + _answers(
+        fast, base, _several(left), notes
+    )
 
 
 def _ratio(one: Speedup, headline: bool) -> Number:
@@ -170,7 +172,7 @@ def _ratio(one: Speedup, headline: bool) -> Number:
     )
 
 
-def _answers(fast: list[list[Row]], base: list[list[Row]], several: bool) -> list[Number]:
+def _answers(fast: list[list[Row]], base: list[list[Row]], several: bool, notes: list[str]) -> list[Number]:
     """Whole answers, where few were cut: the ratio of their times, split into first wait, length and rate."""
     sides = [[row for rows in side for row in rows if row.ok] for side in (fast, base)]
     if any(not rows or sum(row.capped for row in rows) > CAPPED * len(rows) for rows in sides):
@@ -178,6 +180,12 @@ def _answers(fast: list[list[Row]], base: list[list[Row]], several: bool) -> lis
     split, total = answer_split(sides[1], sides[0]), answer_speedup(base, fast, several=several)
     if split is None or total is None:
         return []
+    asked = {row.prompt_id for rows in base for row in rows}
+    if out := len(asked - whole_on_both(sides[1], sides[0])):
+        notes.append(
+            f"{out} of {len(asked)} prompts have no whole answer on one side: they are not in the speed-up of whole "
+            "answers"
+        )
     detail = {"first_wait": split.first_wait, "length": split.length, "rate": split.rate}
     title = "Speed-up of whole answers"
     low, high = total.low, total.high

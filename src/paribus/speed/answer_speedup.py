@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,24 +30,28 @@ from paribus.speed.statistics import (
 def answer_speedup(base: Starts, fast: Starts, *, several: bool) -> Estimate | None:
     """Mean time of a whole answer of `base` / of `fast`: 2.0 means that `fast` needs half the time.
 
+    Of the prompts that have a whole answer on both sides (PROTOCOL section 4: paired by prompt in ratios), each with
+    equal weight: a side that was cut at its longest answers must not be the faster for it.
     `several`: measured with several requests at once; then starts alone are what varies (Welch's t on the logarithms
     of each start's mean). With one request, or one start: starts of each side by themselves, since they are different
-    servers, and prompts inside their kind, the same ones for both sides (PROTOCOL section 4: paired by prompt in
-    ratios), or kinds where one has a single prompt. None where a side has no whole answer.
+    servers, and prompts inside their kind, the same ones for both sides, or kinds where one has a single prompt.
+    None where no prompt has a whole answer on both sides.
     """
-    sides = [[[row for row in rows if _whole(row)] for rows in side] for side in (base, fast)]
-    sides = [[rows for rows in side if rows] for side in sides]
-    if not all(sides):
+    prompts = whole_on_both(*([row for rows in side for row in rows] for side in (base, fast)))
+    if not prompts:
         return None
-    over, under = (_mean([row for rows in side for row in rows]) for side in sides)
-    value, starts = over / under, [[_mean(rows) for rows in side] for side in sides]
+    sides = [_of(side, prompts) for side in (base, fast)]
+    times = [_by_prompt([row for rows in side for row in rows], _seconds) for side in sides]
+    over, under = (_mean(side) for side in times)
+    value = over / under
+    starts = [[_level(rows, side) for rows in of] for of, side in zip(sides, times, strict=True)]
     fewest = min(map(len, starts))
     if several and fewest > 1:
         found = ratio_of_starts(*starts)
         wide = value / found.value
         return Estimate(value, (found.low or 0) * wide, (found.high or 0) * wide, found.basis)
     rng = np.random.default_rng(SEED)
-    drawn = _prompts(rng, sides)
+    drawn = _prompts(rng, times, {row.prompt_id: row.kind for rows in sides[0] for row in rows})
     if drawn is None:
         return Estimate(value, None, None, "none")
     part, few = drawn
@@ -55,44 +59,71 @@ def answer_speedup(base: Starts, fast: Starts, *, several: bool) -> Estimate | N
     return Estimate(value, low, high, basis_of(fewest, few))
 
 
+def whole_on_both(base: Sequence[Row], fast: Sequence[Row]) -> set[str]:
+    """The prompts that have a whole answer on both sides, in at least one request of each."""
+    one, two = ({row.prompt_id for row in rows if _whole(row)} for rows in (base, fast))
+    return one & two
+
+
 def _whole(row: Row) -> bool:
     return bool(row.counted and row.ok and not row.capped and row.ttft_ns and row.e2e_ns)
 
 
-def _mean(rows: Sequence[Row]) -> float:
-    return math.fsum((row.e2e_ns or 0) / 1e9 for row in rows) / len(rows)
+def _of(side: Starts, prompts: set[str]) -> list[list[Row]]:
+    """The whole answers to these prompts, a list a start; starts without any are left out."""
+    found = [[row for row in rows if row.prompt_id in prompts and _whole(row)] for rows in side]
+    return [rows for rows in found if rows]
 
 
-def _prompts(rng: np.random.Generator, sides: Sequence[Starts]) -> tuple[tuple[Array, int], Basis] | None:
+def _seconds(row: Row) -> float:
+    return (row.e2e_ns or 0) / 1e9
+
+
+def _by_prompt(rows: Sequence[Row], of: Callable[[Row], float]) -> dict[str, float]:
+    """Each prompt's mean over its requests."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        values[row.prompt_id].append(of(row))
+    return {prompt: math.fsum(some) / len(some) for prompt, some in values.items()}
+
+
+def _mean(by_prompt: Mapping[str, float]) -> float:
+    return math.fsum(by_prompt.values()) / len(by_prompt)
+
+
+def _level(rows: Sequence[Row], by_prompt: Mapping[str, float]) -> float:
+    """How slow a start is beside all of its side, over the prompts that it answered whole: 1 is as slow."""
+    return math.fsum(map(_seconds, rows)) / math.fsum(by_prompt[row.prompt_id] for row in rows)
+
+
+def _prompts(
+    rng: np.random.Generator, times: Sequence[Mapping[str, float]], kind_of: Mapping[str, str]
+) -> tuple[tuple[Array, int], Basis] | None:
     """Log deviations of the ratio when the same prompts are drawn again for both sides, with their degrees of freedom.
 
     None for fewer than three kinds of which one has a single prompt: then nothing can be drawn again.
     """
-    sums: dict[str, Array] = defaultdict(lambda: np.zeros(4))
     kinds: dict[str, list[str]] = defaultdict(list)
-    for place, side in enumerate(sides):
-        for row in (row for rows in side for row in rows):
-            if row.prompt_id not in sums:
-                kinds[row.kind].append(row.prompt_id)
-            sums[row.prompt_id][2 * place : 2 * place + 2] += ((row.e2e_ns or 0) / 1e9, 1.0)
-    tables = [np.array([sums[prompt] for prompt in sorted(kinds[kind])]) for kind in sorted(kinds)]
+    for prompt in sorted(kind_of):
+        kinds[kind_of[prompt]].append(prompt)
+    tables = [np.array([[side[prompt] for side in times] for prompt in kinds[kind]]) for kind in sorted(kinds)]
     few: Basis = "prompts"
     if min(map(len, tables)) < 2:
         few, tables = "kinds", [np.array([table.sum(axis=0) for table in tables])]
         if len(tables[0]) < LEAST_UNITS:
             return None
-    drawn = np.sum([_drawn(rng, table) for table in tables], axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(drawn[:, 0] / drawn[:, 1] * drawn[:, 3] / drawn[:, 2])
-    total = np.concatenate(tables).sum(axis=0)
-    logs -= math.log(total[0] / total[1] * total[3] / total[2])
-    return (np.nan_to_num(logs, nan=0.0, posinf=0.0, neginf=0.0), sum(len(table) - 1 for table in tables)), few
+    total = np.sum([table.sum(axis=0) for table in tables], axis=0)
+    logs = np.sum([_deviations(rng, table, total) for table in tables], axis=0)
+    return (logs, sum(len(table) - 1 for table in tables)), few
 
 
-def _drawn(rng: np.random.Generator, table: Array) -> Array:
-    """Sums over drawn rows, shape (draws, columns); their spread around the table's own sums is unbiased."""
-    weights = 1 + (resampled(rng, len(table)) - 1) * unbiased(len(table))
-    return np.asarray(weights @ table)
+def _deviations(rng: np.random.Generator, table: Array, total: Array) -> Array:
+    """Log deviations of the ratio of totals when this table's rows are drawn again and the others stay: (draws,).
+
+    Widened to be unbiased on the logarithm: widened sums could fall below 0, where no time is and no logarithm.
+    """
+    drawn = total + (resampled(rng, len(table)) - 1) @ table
+    return np.asarray(np.log(drawn[:, 0] / drawn[:, 1] * total[1] / total[0]) * unbiased(len(table)))
 
 
 @dataclass(frozen=True)
@@ -110,9 +141,11 @@ def answer_split(base: Sequence[Row], fast: Sequence[Row]) -> AnswerSplit | None
 
     A mean answer takes W + L x r: wait until the first text, standard tokens, seconds a token after the first text.
     ln(T1/T2) = w(W) ln(W1/W2) + w(Lr) (ln(L1/L2) + ln(r1/r2)), with w(x) = M(x1, x2) / M(T1, T2) and M the
-    logarithmic mean. None where a side has no whole answers or writes all text at once.
+    logarithmic mean. Over the same prompts as `answer_speedup`, each with equal weight, so that both tell one total.
+    None where no prompt has a whole answer on both sides, or a side writes all text at once.
     """
-    one, two = _parts(base), _parts(fast)
+    prompts = whole_on_both(base, fast)
+    one, two = (_parts(_of([side], prompts)) for side in (base, fast))
     if one is None or two is None:
         return None
     (w1, l1, r1), (w2, l2, r2) = one, two
@@ -126,13 +159,13 @@ def answer_split(base: Sequence[Row], fast: Sequence[Row]) -> AnswerSplit | None
     )
 
 
-def _parts(rows: Sequence[Row]) -> tuple[float, float, float] | None:
-    whole = [row for row in rows if _whole(row)]
-    if not whole:
+def _parts(starts: Starts) -> tuple[float, float, float] | None:
+    rows = [row for start in starts for row in start]
+    if not rows:
         return None
-    wait = math.fsum((r.ttft_ns or 0) / 1e9 for r in whole) / len(whole)
-    total = math.fsum((r.e2e_ns or 0) / 1e9 for r in whole) / len(whole)
-    length = math.fsum(r.standard_tokens for r in whole) / len(whole)
+    wait = _mean(_by_prompt(rows, lambda row: (row.ttft_ns or 0) / 1e9))
+    total = _mean(_by_prompt(rows, _seconds))
+    length = _mean(_by_prompt(rows, lambda row: row.standard_tokens))
     if total <= wait or length <= 0:
         return None
     return wait, length, (total - wait) / length
