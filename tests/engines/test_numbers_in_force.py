@@ -215,4 +215,11 @@ def test_a_json_setting_is_compared_by_the_keys_that_it_names() -> None:
         differing(declared, {"attention_config": {"use_trtllm_attention": True, "indexer_sparse_logits": False}}) == {}
     )
     assert set(differing(declared, {"attention_config": {"use_trtllm_attention": False}})) == {"attention_config"}
-    assert set(differing(declared, {"attention_config": "not stated"})) == {"attention_config"}
+    assert set(differing(declared, {"attention_config": "backend"})) == {"attention_config"}
+
+
+def test_what_was_told_in_a_form_that_is_not_understood_was_not_told() -> None:
+    declared = {"attention_config": json.dumps({"use_trtllm_attention": True}), "block_size": 16}
+    assert differing(declared, {"attention_config": "not stated", "block_size": "not stated"}) == {}
+    assert differing(declared, {"attention_config": {"use_trtllm_attention": "not stated"}}) == {}
+    assert told_numbers({"kv_cache": "not stated"}) == {}

@@ -9,16 +9,18 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_vllm import BLOCKS, PLAIN, REJECTION, launch_of
 
 from paribus.catalog import Decoder
+from paribus.conditions import EnvironmentFault
 from paribus.engines import engine
 from paribus.engines.base import Running
 from paribus.engines.counters import grown
 from paribus.engines.local import NoAnswer
-from paribus.engines.readback import differing
+from paribus.engines.readback import differing, read_back
 from paribus.engines.vllm import log
 from paribus.speed.metrics.acceptance import acceptance
 
@@ -138,6 +140,54 @@ def test_a_server_whose_arguments_are_objects_is_read_back_whole(monkeypatch):
     )
     found, _ = observed(monkeypatch, launch_of(PLAIN, declared), other)
     assert set(differing(declared, found["settings"])) == {"attention_config", "block_size"}
+
+
+COMPILED = """\
+(APIServer pid=7) INFO 12-01 17:37:26 [api_utils.py:286] non-default args: {'model': 'x', 'compilation_config': \
+{'mode': <CompilationMode.VLLM_COMPILE: 3>, 'debug_dump_path': None, 'cache_dir': '', 'backend': 'inductor', \
+'custom_ops': [], 'splitting_ops': None, 'inductor_compile_config': {'enable_auto_functionalized_v2': False}, \
+'cudagraph_mode': <CUDAGraphMode.FULL_DECODE_ONLY: (2, 0)>, 'cudagraph_capture_sizes': [1, 2, 4], \
+'pass_config': {'fuse_norm_quant': True}, 'max_cudagraph_capture_size': None, 'dynamic_shapes_config': {'type': \
+<DynamicShapesType.BACKED: 'backed'>, 'evaluate_guards': False}, 'odd': <object at 0x7f00>}, 'max_num_seqs': 8}
+"""
+"""As vLLM 0.32.0 prints a `CompilationConfig`: the repr of one made with its CPU build, shortened, `odd` added."""
+
+
+def test_a_compilation_config_prints_itself_as_a_dictionary_with_enumerations():
+    given = log.arguments_of(COMPILED)
+    read = given["compilation_config"]
+    assert (given["max_num_seqs"], read["mode"], read["cudagraph_mode"]) == (8, "VLLM_COMPILE", "FULL_DECODE_ONLY")
+    assert read["pass_config"]["fuse_norm_quant"] is True
+    assert (read["odd"], read["debug_dump_path"]) == (log.UNREAD, None)
+    assert json.loads(json.dumps(read))["dynamic_shapes_config"] == {"type": "BACKED", "evaluate_guards": False}
+
+
+@pytest.mark.parametrize(
+    ("declared", "differs"),
+    [
+        ({"mode": 3, "cudagraph_mode": "FULL_DECODE_ONLY"}, False),
+        ({"mode": "vllm_compile", "cudagraph_mode": "full-decode-only"}, False),
+        ({"cudagraph_capture_sizes": [1, 2, 4], "pass_config": {"fuse_norm_quant": True}}, False),
+        ({"pass_config": {"eliminate_noops": True}}, False),
+        ({"pass_config": {"eliminate_noops": False}}, True),
+        ({"odd": 1}, False),
+        ({"mode": 0}, True),
+        ({"mode": True}, True),
+        ({"mode": "NONE"}, True),
+        ({"cudagraph_mode": "FULL"}, True),
+    ],
+)
+def test_a_declared_compilation_is_held_against_what_is_told_by_name_or_number(monkeypatch, declared, differs):
+    settings = {"compilation_config": json.dumps(declared)}
+    launch = launch_of(PLAIN, settings)
+    found, _ = observed(monkeypatch, launch, COMPILED)
+    assert bool(differing(settings, found["settings"])) is differs
+    silent = SimpleNamespace(name="vllm", deciding=engine("vllm").deciding)
+    if differs:
+        with pytest.raises(EnvironmentFault, match="declared is compilation_config"):
+            read_back(silent, launch, {"settings": found["settings"]})
+    else:
+        assert "settings_differ" not in read_back(silent, launch, {"settings": found["settings"]})
 
 
 @pytest.mark.parametrize(

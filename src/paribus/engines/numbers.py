@@ -17,6 +17,25 @@ NUMBERS = {"kv_cache": "keys and values", "quantization": "quantisation", "dtype
 NOT_SAID = frozenset({"", "auto"})
 """Words that leave it to the engine."""
 
+UNREAD = "not stated"
+"""Stands for a value that a server told in a form that isn't understood: nothing was told."""
+
+
+class Choice(str):
+    """A member of an enumeration as a server tells it: the text is its name, `value` what it stands for.
+
+    A catalog may declare either (vLLM's compilation mode 3 is `VLLM_COMPILE`).
+    """
+
+    value: Any
+
+    def __new__(cls, name: str, value: Any) -> Choice:
+        """The name, with its value beside it."""
+        made = super().__new__(cls, name)
+        made.value = value
+        return made
+
+
 _WORDS = {
     "bfloat16": "bf16",
     "float16": "f16",
@@ -55,4 +74,4 @@ def declared_numbers(system: System) -> dict[str, str]:
 def told_numbers(observed: Mapping[str, Any]) -> dict[str, str]:
     """What a running server tells of its numbers (under the names of `NUMBERS`), in words of ours."""
     told = {name: word(observed[name]) for name in NUMBERS if observed.get(name) is not None}
-    return {name: value for name, value in told.items() if value not in NOT_SAID}
+    return {name: value for name, value in told.items() if value not in NOT_SAID | {UNREAD}}

@@ -15,21 +15,25 @@ from typing import Any
 from paribus.catalog.models import CONTEXT_SETTINGS
 from paribus.conditions import EnvironmentFault
 from paribus.engines.base import Engine, Launch
-from paribus.engines.numbers import NOT_SAID, declared_numbers, told_numbers, word
+from paribus.engines.numbers import NOT_SAID, UNREAD, Choice, declared_numbers, told_numbers, word
 
 
 def differing(declared: Mapping[str, Any], effective: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Settings that were declared and read back as something else: declared and effective, by name.
 
     Numbers are compared as numbers, words without regard to case, to `-` or `_` and to names of one type (`fp8`,
-    `fp8_e4m3`), a JSON object by the keys that it names; what only one side has, or is left to the engine (`auto`), is
-    passed over.
+    `fp8_e4m3`), a JSON object by the keys that it names, a member of an enumeration by its name or its value. What only
+    one side has is passed over, as is what's left to the engine (`auto`) or told in a form that isn't understood.
     """
     both = {n for n in declared.keys() & effective.keys() if word(declared[n]) not in NOT_SAID}
     return {n: (declared[n], effective[n]) for n in sorted(both) if not _same(declared[n], effective[n])}
 
 
 def _same(one: Any, two: Any) -> bool:
+    if isinstance(two, str) and two == UNREAD:
+        return True
+    if isinstance(two, Choice):
+        return word(one) == word(two) or (not isinstance(one, bool) and one == two.value)
     if isinstance(two, Mapping):
         wanted = _object(one)
         return wanted is not None and all(name in two and _same(wanted[name], two[name]) for name in wanted)

@@ -24,6 +24,7 @@ from paribus.engines.base import COUNTERS, Adapter, Launch, Running, refuse_pena
 from paribus.engines.bounds import RATE, counts
 from paribus.engines.deciding import Deciding, one_of
 from paribus.engines.local import ask_header, ask_json
+from paribus.engines.numbers import UNREAD
 
 _VLM = frozenset({"prefill_step_size", "kv_bits", "kv_group_size", "kv_quant_scheme", "max_kv_size", "max_num_seqs"})
 _LM = frozenset({"prefill_step_size", "prompt_concurrency", "decode_concurrency", "kv_bits", "kv_group_size"})
@@ -191,7 +192,7 @@ def _cache(bits: Any) -> str:
     try:
         return f"{float(bits):g}bit"
     except (TypeError, ValueError):
-        return "not stated"
+        return UNREAD
 
 
 def _server(settings: Mapping[str, Scalar]) -> str:

@@ -12,12 +12,14 @@ import re
 from typing import Any
 
 from paribus.engines.base import Compilation
+from paribus.engines.numbers import UNREAD, Choice
 
 _ARGUMENTS = re.compile(r"non-default args: (\{.*\})\s*$", re.MULTILINE)
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*\((.*)\)", re.DOTALL)
-_ENUM = re.compile(r"<[A-Za-z_]\w*\.(\w+): .*>", re.DOTALL)
-UNREAD = "not stated"
-"""Stands for a value whose `repr` isn't understood."""
+_ENUM = re.compile(r"<[A-Za-z_]\w*\.(\w+): (.*)>", re.DOTALL)
+_PASSES = {"eliminate_noops": True, "rope_kvcache_fusion_max_token_num": 256}
+"""Defaults that aren't None of `PassConfig`, which the `repr` of a `CompilationConfig` leaves out
+(vllm/config/compilation.py)."""
 _FINDINGS = {
     "attention_backend": re.compile(r"Using (\w+) attention backend out of"),
     "kv_cache_tokens": re.compile(r"KV cache size: ([\d,]+) tokens"),
@@ -39,15 +41,33 @@ def arguments_of(log: str) -> dict[str, Any] | None:
     """The arguments that differ from vLLM's defaults, as it read them; None where the log doesn't say them whole.
 
     They are the `repr` of a dictionary whose values are partly objects (`AttentionConfig(backend=None, ...)`): each is
-    read by itself, an object as the fields that it names, and what can't be read so stands as `UNREAD`.
+    read by itself, an object as the fields that it names, and what can't be read so stands as `UNREAD`. A
+    `CompilationConfig` prints itself as a dictionary with bare enumerations inside.
     """
     found = _ARGUMENTS.search(log)
     if found is None:
         return None
-    pairs = [_cut(entry, ":") for entry in _cut(found[1][1:-1], ",") if entry.strip()]
-    if any(len(pair) < 2 or not isinstance(_value(pair[0]), str) for pair in pairs):
+    read = _entries(found[1])
+    compiled = (read or {}).get("compilation_config")
+    if isinstance(compiled, dict) and isinstance(compiled.get("pass_config"), dict):
+        compiled["pass_config"] = _PASSES | compiled["pass_config"]
+    return read
+
+
+def _entries(text: str) -> dict[str, Any] | None:
+    """The `repr` of a dictionary key by key; None where it isn't one, or its keys are no words."""
+    pairs = [_cut(entry, ":") for entry in _cut(text[1:-1], ",") if entry.strip()]
+    if any(len(pair) < 2 or not isinstance(_literal(pair[0]), str) for pair in pairs):
         return None
-    return {_value(pair[0]): _value(":".join(pair[1:])) for pair in pairs}
+    return {_literal(pair[0]): _value(":".join(pair[1:])) for pair in pairs}
+
+
+def _literal(text: str) -> Any:
+    """A literal; `...` for what is none, since None is a literal."""
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return ...
 
 
 def _cut(text: str, at: str) -> list[str]:
@@ -70,15 +90,18 @@ def _cut(text: str, at: str) -> list[str]:
 
 
 def _value(text: str) -> Any:
-    """A value out of its `repr`: a literal, or the fields of an object that aren't None; else `UNREAD`."""
+    """A value out of its `repr`: a literal, a dictionary key by key, a member of an enumeration, or the fields of an
+    object that aren't None; else `UNREAD`."""
     text = text.strip()
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        pass
+    if (literal := _literal(text)) is not ...:
+        return literal
+    if text.startswith("{") and text.endswith("}"):
+        entries = _entries(text)
+        return UNREAD if entries is None else entries
     enumerated, built = _ENUM.fullmatch(text), _OBJECT.fullmatch(text)
     if enumerated is not None:
-        return enumerated[1]
+        value = _literal(enumerated[2])
+        return Choice(enumerated[1], None if value is ... else value)
     if built is None:
         return UNREAD
     fields = [_cut(entry, "=") for entry in _cut(built[1], ",") if entry.strip()]
