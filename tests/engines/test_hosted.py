@@ -15,7 +15,7 @@ from private_catalog import write_hosted
 from pydantic import ValidationError
 
 from paribus.catalog import Catalog, Hosted, Plan, Surroundings, System, resolve
-from paribus.catalog.hosts import key_name
+from paribus.catalog.hosts import key_name, public_fault
 from paribus.conditions import CheckFailed, EnvironmentFault, Manifest, RunPath, UsageError
 from paribus.engines import Launch, Running, check_launch, engine, open_session, planned_launch, run_job
 from paribus.engines.endpoints import endpoint_of
@@ -197,6 +197,13 @@ def test_an_address_is_public_or_comes_from_the_environment(given, said):
 )
 def test_a_public_host_has_one_key(url, key):
     assert Hosted(model="m", source="a test", url=url, api_key_env=key).api_key_env == key
+
+
+@pytest.mark.parametrize("url", ["http://openrouter.ai/api/v1", "ftp://openrouter.ai/api/v1", "//openrouter.ai/v1"])
+def test_a_key_is_sent_to_no_public_address_where_it_could_be_read(url):
+    assert "begins with https://" in (public_fault(url, "OPENROUTER_API_KEY") or "")
+    with pytest.raises(ValidationError, match="https"):
+        Hosted(model="m", source="a test", url=url, api_key_env="OPENROUTER_API_KEY")
 
 
 def system_at(url: str, kind: str = "autoregressive") -> System:

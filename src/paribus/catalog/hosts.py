@@ -51,6 +51,8 @@ def public_fault(url: str, key: str | None) -> str | None:
         return f"hosted at a public address needs api_key_env: {key_name(host)}"
     if key != key_name(host):
         return f"{key} is not the key of {host}: what is sent there is {key_name(host)}"
+    if parts.scheme != "https":
+        return f"{url}: a key is sent to a public address that begins with https://, never where it could be read"
     return None
 
 
