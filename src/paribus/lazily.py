@@ -2,8 +2,9 @@
 
 The rule: the packages on the way to a load (`conditions`, `catalog`, `machine`, `wire`) gather their names for others,
 and a measurement needs few of them. Their `__init__.py` imports them under `if TYPE_CHECKING:` only, which type
-checkers and the check of the layers read as ever, and ends in `__getattr__ = lazily(__name__)`: a name comes from the
-module that this block takes it from. A name must not be a module's name too, or who comes first would decide.
+checkers and the check of the layers read as ever, and ends in `__getattr__ = lazily(__name__)`, under
+`if not TYPE_CHECKING:`, since a module with a `__getattr__` has every name for them. A name comes from the module that
+this block takes it from. It must not be a module's name too, or who comes first would decide.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ def lazily(package: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         if name.startswith("__") or name not in places():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(places()[name]), name)
-        setattr(sys.modules[package], name, value)
-        return value
+        # Kept nowhere: what a test puts in its place must go when the test does.
+        return getattr(importlib.import_module(places()[name]), name)
 
     return get
 

@@ -67,6 +67,33 @@ def test_a_lazy_package_gives_every_name_it_promises(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", LAZY)
+def test_what_stands_in_for_a_name_for_a_while_does_not_stay_in_its_package(package: str) -> None:
+    module = importlib.import_module(package)
+    name, place = next(iter(table(Path(str(module.__file__)).read_text()).items()))
+    vars(module).pop(name, None)  # as if nobody had asked for it yet
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.import_module(place), name, "a stand-in")
+        assert getattr(module, name) == "a stand-in"
+    assert getattr(module, name) is getattr(importlib.import_module(place), name) != "a stand-in"
+
+
+def test_the_type_checker_sees_a_wrong_name_of_a_lazy_package(tmp_path: Path) -> None:
+    """Of the smallest package; the others end in the same way."""
+    endings = {Path(str(importlib.import_module(name).__file__)).read_text().split("\n]\n")[1] for name in LAZY}
+    assert len(endings) == 1
+    command = [
+        *(sys.executable, "-m", "mypy", "--config-file", os.devnull, "--follow-imports", "silent"),
+        *("--cache-dir", str(tmp_path), "-c", "from paribus.conditions import CheckFailed, CheckFialed"),
+    ]
+    source = str(Path(str(paribus.__file__)).parents[1])
+    told = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env=os.environ | {"MYPYPATH": source}, check=False
+    )
+    assert 'Module "paribus.conditions" has no attribute "CheckFialed"' in told.stdout
+    assert "Found 1 error" in told.stdout
+
+
+@pytest.mark.parametrize("package", LAZY)
 def test_no_name_of_a_lazy_package_is_a_module_of_it_too(package: str) -> None:
     module = importlib.import_module(package)
     assert {each.name for each in pkgutil.iter_modules(module.__path__)}.isdisjoint(module.__all__)

@@ -47,4 +47,5 @@ __all__ = [
     "write_telemetry",
 ]
 
-__getattr__ = lazily(__name__)  # see there for the rule
+if not TYPE_CHECKING:  # which must see a wrong name
+    __getattr__ = lazily(__name__)  # see there for the rule

@@ -41,4 +41,5 @@ __all__ = [
     "write_outcomes",
 ]
 
-__getattr__ = lazily(__name__)  # see there for the rule
+if not TYPE_CHECKING:  # which must see a wrong name
+    __getattr__ = lazily(__name__)  # see there for the rule
