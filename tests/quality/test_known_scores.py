@@ -292,6 +292,8 @@ def test_tokens_and_times_are_split_by_right_and_wrong(catalog: Catalog, sheet: 
         ({"reasoning": "word " * 30, "reasoning_tokens": None}, 90, 10),
         ({"text": "<think>" + "word " * 30 + "</think>" + "word " * 10, "reasoning_tokens": None}, 90, 10),
         ({"text": "<think>" + "word " * 40, "reasoning_tokens": None}, 120, 10),
+        ({"text": "word " * 30 + "</think>" + "word " * 10, "reasoning_tokens": 0}, 90, 10),
+        ({"text": "<think>\n\n</think>" + "word " * 10, "reasoning_tokens": None}, 0, 0),
         ({"reasoning_tokens": None}, 0, 0),
         ({"reasoning": "word " * 30, "reasoning_tokens": None, "completion_tokens": None}, None, 0),
     ],

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paribus.conditions import CheckFailed
+from paribus.conditions.thinking import apart, thought
 from paribus.machine.files import write_atomic
 from paribus.quality.journal import Entry
 from paribus.wire.tokens import standard_tokens
@@ -37,6 +38,8 @@ _COLUMNS: dict[str, tuple[pa.DataType, bool]] = {
     "malformed_calls": (_WHOLE, False),
     "marks": (_TEXT, False),
     "reasoning_split": (pa.bool_(), False),
+    "thinking_turns": (_WHOLE, False),
+    "thought_tokens": (_WHOLE, False),
 }
 """Columns with their types, and whether they may be null."""
 
@@ -79,6 +82,10 @@ class Sample:
     marks: dict[str, float] = field(default_factory=dict)
     reasoning_split: bool = False
     """Whether reasoning tokens are split off by standard tokens, where the engine doesn't count them."""
+    thinking_turns: int = 0
+    """Its turns with more reasoning than an empty block has (`conditions.thinking`)."""
+    thought_tokens: int = 0
+    """Tokens of reasoning in these turns; standard tokens where the engine gave no usage."""
 
     @property
     def answer_tokens(self) -> int | None:
@@ -94,6 +101,9 @@ def accounts(entries: tuple[Entry, ...]) -> dict[str, Any]:
     capped = any(entry.capped for entry in entries)
     first, last = entries[0], entries[-1]
     spent = _total([entry.e2e_ns for entry in entries])
+    counted = [_reasoning(entry) for entry in entries]
+    pairs = zip(entries, counted, strict=True)
+    found = thought(standard_tokens(_parts(entry)[0]) if each is None else each for entry, each in pairs)
     return {
         "status": "failed" if failed else "capped" if capped else "ok",
         "error": failed,
@@ -101,11 +111,13 @@ def accounts(entries: tuple[Entry, ...]) -> dict[str, Any]:
         "seed": first.seed,
         "prompt_tokens": _total([entry.prompt_tokens for entry in entries]),
         "tokens": _total([entry.completion_tokens for entry in entries]),
-        "reasoning_tokens": _total([_reasoning(entry) for entry in entries]),
+        "reasoning_tokens": _total(counted),
         "reasoning_split": any(_split(entry) for entry in entries),
         "ttft_ms": None if first.ttft_ns is None else first.ttft_ns / 1e6,
         "answer_time_ms": None if spent is None else spent / 1e6,
         "turns": len(entries),
+        "thinking_turns": found.thought,
+        "thought_tokens": round(found.tokens),
     }
 
 
@@ -123,10 +135,11 @@ def counted(correct: float, marks: Mapping[str, float], status: str) -> tuple[fl
 def _reasoning(entry: Entry) -> int | None:
     """Reasoning tokens of one request: as counted by the engine; none where there is no reasoning to be seen.
 
-    An engine that sends reasoning and doesn't count it (vLLM): the answer's tokens, split in proportion to the standard
-    tokens of both texts. Not by the model's own tokenizer, so that a journal gives the same account on every machine.
+    An engine that sends reasoning and doesn't count it (vLLM), or counts none of it: the answer's tokens, split in
+    proportion to the standard tokens of both texts. Not by the model's own tokenizer, so that a journal gives the same
+    account on every machine.
     """
-    if entry.reasoning_tokens is not None:
+    if entry.reasoning_tokens:
         return entry.reasoning_tokens
     reasoning, answer = _parts(entry)
     if not reasoning:
@@ -139,18 +152,14 @@ def _reasoning(entry: Entry) -> int | None:
 
 def _split(entry: Entry) -> bool:
     """Whether a request's reasoning tokens are our split."""
-    return entry.reasoning_tokens is None and entry.completion_tokens is not None and bool(_parts(entry)[0])
+    return not entry.reasoning_tokens and entry.completion_tokens is not None and bool(_parts(entry)[0])
 
 
 def _parts(entry: Entry) -> tuple[str, str]:
-    """Reasoning and the rest of what was delivered; reasoning may come inline, up to the last `</think>`."""
+    """Reasoning and the rest of what was delivered; reasoning may come inline."""
     calls = "".join(text for call in entry.tool_calls for text in call.values())
-    before, closed, after = entry.text.rpartition("</think>")
-    if closed:
-        return entry.reasoning + before, after + calls
-    if "<think>" in entry.text:
-        return entry.reasoning + entry.text, calls
-    return entry.reasoning, entry.text + calls
+    inline, rest = apart(entry.text)
+    return entry.reasoning + inline, rest + calls
 
 
 def _total(values: list[int | None]) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 from paribus.catalog import QualityTask
 from paribus.conditions import Flag, flag, hash12
 from paribus.conditions.flags import Severity
-from paribus.conditions.thinking import thought
+from paribus.conditions.thinking import Thought
 from paribus.quality import dialogue
 from paribus.quality.calibration import MOST
 from paribus.quality.data import Item, item_id, window_of
@@ -288,9 +288,13 @@ def flags_of(task: QualityTask, header: Header, items: Sequence[Item], samples: 
 
 
 def _thinking_flags(header: Header, samples: Sequence[Sample]) -> list[Flag]:
-    """Reasoning in answers of a system that runs with thinking off (PROTOCOL rule 2); a dialogue's, by its turns."""
+    """Reasoning in answers of a system that runs with thinking off (PROTOCOL rule 2); each turn is an answer."""
     came = [sample for sample in samples if sample.status not in UNDONE]
-    found = thought((sample.reasoning_tokens or 0) / max(1, sample.turns) for sample in came)
+    found = Thought(
+        sum(sample.turns for sample in came),
+        sum(sample.thinking_turns for sample in came),
+        sum(sample.thought_tokens for sample in came),
+    )
     # Of a server that is asked ad hoc nobody said whether it thinks.
     if header.thinking or header.scale is None or not found.thought:
         return []
