@@ -17,6 +17,7 @@ from paribus.results.build import build
 from paribus.results.check import check
 from paribus.results.check_race import decide_again
 from paribus.results.cite import cite
+from paribus.results.data import RunData
 from paribus.results.database import arrow
 from paribus.results.run import RunFolder
 from paribus.results.seal import seal
@@ -250,6 +251,29 @@ def test_a_run_that_was_taken_back_stands_in_no_duel_and_the_one_before_it_does(
     assert rows[newer.run_id] == (False, "")
     ratios = "SELECT DISTINCT run_id, ranked, superseded_by FROM figures WHERE other_run_id IS NOT NULL ORDER BY ranked"
     assert query(clone, ratios) == [(newer.run_id, False, ""), (older.run_id, True, None)]
+
+
+@pytest.mark.parametrize("faulty", ["plain", FAST])
+def test_a_later_faulty_repeat_takes_no_sound_ratio_away_and_a_later_sound_one_does(clone: Clone, faulty: str) -> None:
+    first = {decoder: clone.run(decoder, words=20, scale="full", starts=3) for decoder in ("plain", FAST)}
+    bad = clone.run(faulty, words=20, n=2, day=2, scale="full", starts=3, drop=1)
+    for run in (*first.values(), bad):
+        seal(run, clone.catalog)
+    assert any(flag.severity == "invalid" for flag in RunData.read(bad).summary.flags)
+    build(clone.root)
+    sound = (first[FAST].run_id, first["plain"].run_id)
+    duels = "SELECT left_run_id, right_run_id, refused FROM pairs"
+    ratios = "SELECT DISTINCT run_id, other_run_id, ranked, superseded_by IS NULL FROM figures WHERE other_run_id "
+    assert query(clone, duels) == [(*sound, None)]
+    assert query(clone, f"{ratios} IS NOT NULL") == [(*sound, True, True)]
+
+    last = clone.run(faulty, words=20, n=3, day=3, scale="full", starts=3)
+    seal(last, clone.catalog)
+    build(clone.root)
+    now = tuple((first | {faulty: last})[decoder].run_id for decoder in (FAST, "plain"))
+    assert query(clone, duels) == [(*now, None)]
+    found = query(clone, f"{ratios} IS NOT NULL ORDER BY ranked")
+    assert found == [(*sound, False, False), (*now, True, True)]
 
 
 RATIOS = "SELECT figure_id, run_id, other_run_id, metric, value, ranked, superseded_by FROM figures WHERE other_run_id "

@@ -252,6 +252,14 @@ def test_a_ratio_that_later_runs_replaced_leads_nothing_and_is_marked_on_its_run
     assert "superseded" in built.page(f"run/{fast}.html").text
 
 
+def test_a_ratio_over_sound_plain_decoding_leads_though_a_later_plain_run_was_faulty(tmp_path):
+    world = World()
+    sound, _faulty = world.run(day=3), world.run(n=2, day=4, flags={"throttled": "invalid"})
+    fast = world.run(decoder="ngram-simple-n4-m4", speed=96.0)
+    world.ratio(fast, sound, 1.23, 1.2, 1.26)
+    assert "1.23" in build(world, tmp_path).page("board/cpu/c1-long.html").text
+
+
 def test_every_choice_of_card_and_scenario_is_a_page(wide):
     links = {e.attributes["href"] for e in wide.page("index.html").all("a")}
     for card in ("cpu", "h100-test"):

@@ -60,8 +60,8 @@ def replacements(ids: Mapping[str, str], lines: Iterable[TableRow]) -> dict[str,
 def supersede(rows: Tables, replaced: Mapping[str, str], newer: Mapping[str, str]) -> None:
     """Superseded runs and ratios stay, name what takes their place, and leave the rankings.
 
-    `replaced`: see `replacements`. `newer`: id of a run that a later repeat leaves behind to that of the last one; its
-    own numbers stand, while a ratio is always of the last repeats.
+    `replaced`: see `replacements`. `newer`: id of a run to that of the repeat which stands in its place; its own
+    numbers stand, while a ratio is always of the last sound repeats.
     """
     for row in rows["runs"]:
         if row["run_id"] in replaced:

@@ -75,12 +75,15 @@ def decoders(runs: Iterable[RunData]) -> list[Match]:
 
 
 def latest(runs: Iterable[RunData]) -> list[RunData]:
-    """Of the repeats of one measure of one system on one machine the last one measured; no races, no canaries."""
-    return [max(repeats, key=_age) for repeats in _repeats(runs)]
+    """Of the repeats of one measure of one system on one machine the last sound one; no races, no canaries.
+
+    A repeat with an invalid flag is in no comparison: it takes none away either. Where all have one, the last one.
+    """
+    return [max(repeats, key=lambda data: (_sound(data), _age(data))) for repeats in _repeats(runs)]
 
 
 def newer(runs: Iterable[RunData], standing: Iterable[RunData]) -> dict[str, str]:
-    """Id of every run that a later repeat leaves behind to the id of the last one that stands."""
+    """Id of every run in whose place another repeat stands to the id of that one, see `latest`."""
     last = {(place_of(data), data.summary.system): data.summary.run_id for data in latest(standing)}
     behind = {
         data.summary.run_id: last.get((place_of(data), data.summary.system))
@@ -135,6 +138,10 @@ def _repeats(runs: Iterable[RunData]) -> list[list[RunData]]:
         if data.summary.kind != "race" and all(one.id != "canary" for one in data.summary.flags):
             groups[place_of(data), data.summary.system].append(data)
     return list(groups.values())
+
+
+def _sound(data: RunData) -> bool:
+    return all(flag.severity != "invalid" for flag in data.summary.flags)
 
 
 def _age(data: RunData) -> tuple[str, int, str]:

@@ -60,12 +60,12 @@ def _ratio_rank(figure: Figure) -> tuple[bool, bool, str]:
 
 
 def plain_of(run: Run, runs: Sequence[Run]) -> Run | None:
-    """The plain run that a run is compared with: same stack, machine, measure and origin, the last; not itself."""
+    """The plain run that a run is compared with: same stack, machine, measure and origin, the last sound one."""
     same = ("stack", "hardware", "machine", "measure", "demo")
     if run.decoder_method == "plain":
         return None
     found = [r for r in runs if r.decoder_method == "plain" and all(r.row[key] == run.row[key] for key in same)]
-    return max(found, key=lambda r: (str(r.row["started_at"]), r.row["n"]), default=None)
+    return max(found, key=lambda r: (r.sound, str(r.row["started_at"]), r.row["n"]), default=None)
 
 
 def ratio_to_plain(run: Run, runs: Sequence[Run]) -> Figure | None:
