@@ -114,7 +114,38 @@ def test_sglang_tells_by_its_arguments_and_by_its_log(monkeypatch) -> None:
     info |= {"kv_cache_dtype": "auto", "dtype": "auto"}
     read = engine("sglang").observe(Running("http://127.0.0.1:1", "", launch))
     assert told_numbers(read) == {}, "left open to the end: nothing is guessed"
-    assert read_back(engine("sglang"), launch, read)["kv_cache"] == "bf16", "then as the precision declares it"
+    kept = read_back(engine("sglang"), launch, read)
+    assert {name: kept[name] for name in NUMBERS} == {
+        "kv_cache": "bf16 as declared, not told",
+        "quantization": "none as declared, not told",
+        "dtype": "bf16 as declared, not told",
+    }
+    assert told_numbers(kept) == {}, "what was kept doesn't become told either"
+
+
+@pytest.mark.parametrize(
+    ("logged", "told"), [("bfloat16", "bf16"), ("float8_e4m3fn", "fp8"), ("float8_e5m2", "fp8_e5m2")]
+)
+def test_sglangs_log_tells_the_type_of_a_cache_that_was_left_to_it(monkeypatch, logged: str, told: str) -> None:
+    launch = launch_of("qwen3.6-35b-a3b--bf16--sglang--plain")
+    pages = {"/server_info": {"version": "0.5.23", "kv_cache_dtype": "auto"}, "/v1/models": {"data": []}}
+    monkeypatch.setattr(
+        "paribus.engines.adapters.sglang.ask_json",
+        lambda url, *_, **__: pages.get(url[18:]) or {"tokens": [], "text": ""},
+    )
+    log = (
+        "[2026-02-01 00:05:03 TP0] Load weight end. elapsed=1.25 s, type=M, dtype=torch.bfloat16, avail mem=9.26 GB\n"
+        f"[2026-02-01 00:05:03 TP0] Using KV cache dtype: torch.{logged}\n"
+        "[2026-02-01 00:05:04 TP0] Using KV cache dtype: torch.float32\n"
+    )
+    read = engine("sglang").observe(Running("http://127.0.0.1:1", log, launch))
+    assert told_numbers(read) == {"kv_cache": told, "dtype": "bf16"}, "the target's, not its drafter's"
+    if told == "bf16":
+        kept = read_back(engine("sglang"), launch, read)
+        assert (kept["kv_cache"], kept["quantization"]) == ("bf16", "none as declared, not told")
+    else:
+        with pytest.raises(EnvironmentFault, match=f"declared is kv_cache bf16, but sglang runs with {told}"):
+            read_back(engine("sglang"), launch, read)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +169,8 @@ def test_llama_cpp_tells_by_its_launcher_or_its_log(monkeypatch, log: str, told:
     read = engine("llamacpp").observe(Running("http://127.0.0.1:1", log, launch))
     assert told_numbers(read).get("kv_cache") == told
     if told in (None, "f16"):
-        assert read_back(engine("llamacpp"), launch, read)["kv_cache"] == "f16"
+        kept = read_back(engine("llamacpp"), launch, read)["kv_cache"]
+        assert kept == ("f16" if told else "f16 as declared, not told")
     else:
         with pytest.raises(EnvironmentFault, match=f"declared is kv_cache f16, but llamacpp runs with {told}"):
             read_back(engine("llamacpp"), launch, read)

@@ -38,9 +38,9 @@ def test_a_setting_that_decides_only_the_speed_is_recorded():
     assert read_back(ENGINE, launch, {"settings": {"max_num_seqs": 4, "poll": 0}}) == {
         "effective_settings": {"max_num_seqs": 4, "poll": 0},
         "settings_differ": ["max_num_seqs 4 where 16 was declared"],
-        "kv_cache": "f16",
+        "kv_cache": "f16 as declared, not told",
     }
-    assert read_back(ENGINE, launch, {}) == {"kv_cache": "f16"}, "what isn't told is as the precision declares it"
+    assert read_back(ENGINE, launch, {"kv_cache": "float16"}) == {"kv_cache": "f16"}, "told"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from synthetic_runs import Clone, _rescale
 from paribus.catalog import Catalog
 from paribus.cli import main
 from paribus.conditions import CONDITIONS, CheckFailed, UsageError
+from paribus.engines.numbers import NOT_TOLD
 from paribus.results.batches import window_batches
 from paribus.results.compare import Comparison, compare
 from paribus.results.data import RunData
@@ -52,7 +53,12 @@ def test_every_condition_that_may_be_the_subject_has_a_word() -> None:
     assert told == {name for name, condition in CONDITIONS.items() if condition.gates == "subject"}
 
 
-NUMBERS = [("kv_cache", "bf16", "fp8"), ("quantization", "none", "fp8"), ("dtype", "bf16", "f16")]
+NUMBERS = [
+    ("kv_cache", "bf16", "fp8"),
+    ("kv_cache", "bf16", f"bf16{NOT_TOLD}"),
+    ("quantization", "none", "fp8"),
+    ("dtype", "bf16", "f16"),
+]
 
 
 @pytest.mark.parametrize(("name", "one", "two"), NUMBERS)

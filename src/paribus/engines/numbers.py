@@ -20,6 +20,9 @@ NOT_SAID = frozenset({"", "auto"})
 UNREAD = "not stated"
 """Stands for a value that a server told in a form that isn't understood: nothing was told."""
 
+NOT_TOLD = " as declared, not told"
+"""Follows the declared type where no server told one. Such a type isn't that of a run whose server did tell it."""
+
 
 class Choice(str):
     """A member of an enumeration as a server tells it: the text is its name, `value` what it stands for.
@@ -47,6 +50,7 @@ _WORDS = {
     "fp8_e4m3": "fp8",
     "fp8_e4m3fn": "fp8",
     "float8_e4m3fn": "fp8",
+    "float8_e5m2": "fp8_e5m2",
 }
 
 
@@ -72,6 +76,10 @@ def declared_numbers(system: System) -> dict[str, str]:
 
 
 def told_numbers(observed: Mapping[str, Any]) -> dict[str, str]:
-    """What a running server tells of its numbers (under the names of `NUMBERS`), in words of ours."""
-    told = {name: word(observed[name]) for name in NUMBERS if observed.get(name) is not None}
+    """What a running server tells of its numbers (under the names of `NUMBERS`), in words of ours.
+
+    `observed`: what an adapter reads, or the conditions that were kept, in which a type may be marked `NOT_TOLD`.
+    """
+    given = {name: str(observed[name]) for name in NUMBERS if observed.get(name) is not None}
+    told = {name: word(value) for name, value in given.items() if not value.endswith(NOT_TOLD)}
     return {name: value for name, value in told.items() if value not in NOT_SAID | {UNREAD}}

@@ -15,7 +15,7 @@ from typing import Any
 from paribus.catalog.models import CONTEXT_SETTINGS
 from paribus.conditions import EnvironmentFault
 from paribus.engines.base import Engine, Launch
-from paribus.engines.numbers import NOT_SAID, UNREAD, Choice, declared_numbers, told_numbers, word
+from paribus.engines.numbers import NOT_SAID, NOT_TOLD, UNREAD, Choice, declared_numbers, told_numbers, word
 
 
 def differing(declared: Mapping[str, Any], effective: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -57,7 +57,7 @@ def _object(value: Any) -> Mapping[str, Any] | None:
 
 def read_back(engine: Engine, launch: Launch, observed: Mapping[str, Any]) -> dict[str, Any]:
     """What is observed of the settings: `effective_settings`, `settings_differ` in words where some do, and the types
-    of numbers in force (`NUMBERS`; those that the server doesn't tell as the precision declares them).
+    of numbers in force (`NUMBERS`; one that the precision declares and the server doesn't tell is marked `NOT_TOLD`).
 
     Raises `EnvironmentFault` where one that decides the answers differs.
     """
@@ -74,7 +74,7 @@ def read_back(engine: Engine, launch: Launch, observed: Mapping[str, Any]) -> di
             f"{launch.system.name}: declared is {name} {wanted}, but {engine.name} runs with {runs}: "
             "correct the system's file, or the engine's version is not the one it was written for"
         )
-    read: dict[str, Any] = {**said, **told}
+    read: dict[str, Any] = {**{name: f"{value}{NOT_TOLD}" for name, value in said.items()}, **told}
     if effective:
         read["effective_settings"] = dict(effective)
     if found:

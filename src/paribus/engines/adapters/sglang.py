@@ -20,6 +20,7 @@ from paribus.engines.bounds import OFF, RATE, SHARE, counts
 from paribus.engines.counters import SGLANG
 from paribus.engines.deciding import one_of, own
 from paribus.engines.local import NoAnswer, ask_json
+from paribus.engines.numbers import NOT_SAID, word
 from paribus.engines.scoring import Call, chat_messages, gap, token_ids
 from paribus.wire import Endpoint
 
@@ -353,18 +354,22 @@ def _denoising(system: System) -> dict[str, Any]:
     return config
 
 
-_LOADED = re.compile(r"Load weight end\..*?\bquant=([\w-]+)")
+_CACHE = re.compile(r"Using KV cache dtype: (?P<kv_cache>torch\.\w+)")
+_LOADED = re.compile(r"Load weight end\..*")
+_OF_LOADED = re.compile(r"\bquant=(?P<quantization>[\w-]+)|\bdtype=(?P<dtype>torch\.\w+)")
+"""Types of numbers in the log (`srt/model_executor/model_runner.py`): the target's lines come before its drafter's.
+Versions differ in which of them they write."""
 
 
 def _numbers(info: Mapping[str, Any], log: str) -> dict[str, Any]:
-    """Types of numbers where the server tells them: its arguments may say `auto` to the end, and the log says how the
-    weights are quantised (`srt/model_executor/model_runner.py`, "Load weight end.")."""
-    loaded = _LOADED.search(log)
-    return {
-        "kv_cache": info.get("kv_cache_dtype"),
-        "quantization": info.get("quantization") or (loaded[1] if loaded else None),
-        "dtype": info.get("dtype"),
-    }
+    """Types of numbers where the server tells them: its arguments, which may say `auto` to the end, else its log."""
+    cache, loaded = _CACHE.search(log), _LOADED.search(log)
+    found = [cache] if cache else []
+    found += _OF_LOADED.finditer(loaded[0]) if loaded else []
+    logged = {name: value for match in found for name, value in match.groupdict().items() if value}
+    given = {"kv_cache": "kv_cache_dtype", "quantization": "quantization", "dtype": "dtype"}
+    told = {ours: info[name] for ours, name in given.items() if word(info.get(name) or "") not in NOT_SAID}
+    return {**logged, **told}
 
 
 def _context(running: Running) -> int | None:
