@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from synthetic_runs import STACK, Clone
 from test_gate import SYSTEM, write
 from test_quality_runs import quality_run
 
+import paribus
 from paribus.cli import compare as compare_command
 from paribus.conditions import CheckFailed
 from paribus.results.build import DATABASE, build
+from paribus.results.cache import CACHE, RowCache
 from paribus.results.cite import cite
 from paribus.results.data import RunData
 from paribus.results.lossless import DECLARED, by_decoder, lossless_sentence, marked, standing
@@ -128,6 +131,36 @@ def test_the_canary_is_held_against_plain_decodings_answers(clone: Clone, right:
     assert f"canary: {standing} on 10 questions" in told
     cut = table(clone, "SELECT DISTINCT run_id FROM flags WHERE flag = 'not_lossless'")
     assert cut == ([(run.run_id,)] if standing == "failed" else [])
+
+
+@pytest.mark.parametrize("changed", [("margin: 0.08", "margin: 0.2"), ("count: 10", "count: 11")])
+def test_a_canary_is_judged_anew_where_its_rule_has_changed(clone: Clone, changed: tuple[str, str]) -> None:
+    canary(clone, 9)
+    canary(clone, 10, "plain", "smoke-mmlu-pro")
+    path = clone.root / "tasks/quality/smoke-canary.yaml"
+    build(clone.root)
+    before = table(clone, "SELECT standing, sentence FROM lossless")
+    assert path.read_text().count(changed[0]) == 1
+    path.write_text(path.read_text().replace(*changed))
+    build(clone.root)
+    kept = table(clone, "SELECT standing, sentence FROM lossless")
+    shutil.rmtree(clone.root / CACHE)
+    build(clone.root)
+    assert kept == table(clone, "SELECT standing, sentence FROM lossless") != before
+
+
+@pytest.mark.parametrize(("part", "counts"), [("results", True), ("wire", True), ("engines", True), ("site", False)])
+def test_rows_are_made_anew_when_the_code_that_makes_them_has_changed(
+    part: str, counts: bool, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = sealed(clone, "plain")
+    shutil.copytree(Path(str(paribus.__file__)).parent, tmp_path / "code", ignore=shutil.ignore_patterns("*.pyc"))
+    monkeypatch.setattr(paribus, "__file__", str(tmp_path / "code" / "__init__.py"))
+    before = RowCache(clone.root).key_of(data)
+    assert before == RowCache(clone.root).key_of(data)
+    with (tmp_path / "code" / part / "__init__.py").open("a") as file:
+        file.write("# another rule\n")
+    assert (before != RowCache(clone.root).key_of(data)) == counts
 
 
 def test_a_canary_that_was_taken_back_decides_nothing(clone: Clone) -> None:

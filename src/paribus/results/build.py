@@ -170,9 +170,9 @@ def _add(built: Built, rows: Mapping[str, Sequence[TableRow]]) -> None:
         built.rows[table].extend(more)
 
 
-def _gates(cache: RowCache, runs: Sequence[RunData], make: Callable[[], list[TableRow]]) -> list[TableRow]:
+def _gates(cache: RowCache, runs: Sequence[RunData], rules: str, make: Callable[[], list[TableRow]]) -> list[TableRow]:
     """Verdicts of the lossless gates that are made of some runs, from the cache where nothing has changed."""
-    parts = ["lossless", *map(cache.key_of, runs)]
+    parts = ["lossless", rules, *map(cache.key_of, runs)]
     return cache.rows(parts, lambda: {"lossless": make()}, counted=False)["lossless"]
 
 

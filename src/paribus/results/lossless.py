@@ -36,8 +36,8 @@ GATES: dict[Gate, str] = {"greedy": "T=0", "served": "served temperature", "cana
 NOT_LOSSLESS = "not_lossless"
 DECLARED = "declared lossless, not yet verified"
 
-Cached = Callable[[Sequence[RunData], Callable[[], list[TableRow]]], list[TableRow]]
-"""Rows that are made of some runs: made, or known from before."""
+Cached = Callable[[Sequence[RunData], str, Callable[[], list[TableRow]]], list[TableRow]]
+"""Rows that are made of some runs, and of what else decides them, in words: made, or known from before."""
 
 Key = tuple[bool, str, str, str]
 """Demo or not, hardware, system, answer class: what a verdict is about."""
@@ -85,7 +85,7 @@ def marked_on_disk(root: Path, runs: Sequence[RunData], catalog: Catalog) -> lis
         for place in here
         if near(place.path) and place.run_id not in replaced and (place.folder / "manifest.json").is_file()
     ]
-    return marked(runs, lossless_rows(root, counting, catalog, lambda _runs, make: make(), near))
+    return marked(runs, lossless_rows(root, counting, catalog, lambda _runs, _rules, make: make(), near))
 
 
 def key_of(data: RunData) -> Key:
@@ -147,7 +147,7 @@ def _served_rows(sealed: Sequence[RunData], cached: Cached) -> list[TableRow]:
         own = [data for data in runs if _beside(data) in plain]
         other = [data for measure in dict.fromkeys(map(_beside, own)) for data in plain[measure]]
         if own:
-            found += cached([*own, *other], partial(_served, own, other))
+            found += cached([*own, *other], "", partial(_served, own, other))
     return found
 
 
@@ -207,7 +207,8 @@ def _canary_rows(sealed: Sequence[RunData], catalog: Catalog, cached: Cached) ->
         task = catalog.task(task_id)
         assert task.canary is not None
         plain = [data for data in sealed if _answers_too(data, key, task.canary, asked[-1])]
-        found += cached([*asked, *plain], partial(_canary, asked, plain, task.canary, task.data.count))
+        rules = f"{len(asked)} asked, {task.data.count} questions, {task.canary!r}"
+        found += cached([*asked, *plain], rules, partial(_canary, asked, plain, task.canary, task.data.count))
     return found
 
 
