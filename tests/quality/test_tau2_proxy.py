@@ -183,11 +183,36 @@ def test_a_dialogue_may_have_a_limit_of_answers() -> None:
     assert (found.reward, found.turns, found.why) == (0.0, 2, "not done after 2 answers")
 
 
-@pytest.mark.parametrize("said", [{"error": "http_503"}, {"text": " "}, {"finish_reason": "length", "text": "x"}])
+@pytest.mark.parametrize(
+    "said",
+    [
+        *({"error": word} for word in ("http_500", "http_503", "http_429", "connect", "reset", "cut", "timeout_idle")),
+        {"text": " "},
+        {"error": "protocol"},
+        {"tool_calls": [{"name": "cancel", "arguments": "{", "id": "1"}]},
+    ],
+)
 def test_a_fault_of_the_simulator_is_not_the_agent_s(said: Any) -> None:
     [found] = play(Agent("Hello."), Agent(said))
     assert (found.reward, found.failed, found.users, found.entries) == (0.0, True, True, ())
     assert found.why.startswith("the user simulator, turn 0")
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"error": "http_400"}, "http_400"),
+        ({"error": "http_413"}, "http_413"),
+        ({"error": "in_band"}, "in_band"),
+        ({"finish_reason": "length", "text": "x"}, "the token cap cut it"),
+        ({"finish_reason": "length", "text": " "}, "the token cap cut it"),
+    ],
+)
+def test_a_simulator_that_the_agent_can_bring_to_refuse_is_not_called_at_fault(said: Any, why: str) -> None:
+    """A turn longer than the simulator's context is refused; one that asks for a book runs into its cap."""
+    [found] = play(Agent("Hello. " * 9), Agent(said))
+    assert (found.reward, found.failed, found.users) == (0.0, True, False)
+    assert found.why == f"the user simulator, turn 0: {why}"
 
 
 def test_a_fault_of_the_agent_is_not_the_simulator_s() -> None:

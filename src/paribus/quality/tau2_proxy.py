@@ -34,6 +34,9 @@ from paribus.quality.tau2_calls import (
     written_messages,
 )
 
+_OWN_FAULTS = {"connect", "reset", "cut", "protocol", "empty", "http_408", "http_425", "http_429"}
+"""Words of the wire for a server that is away, broken or busy."""
+
 _LARGEST = 64 << 20
 """Bytes of the largest request that the harness may send."""
 
@@ -41,7 +44,7 @@ _LARGEST = 64 << 20
 @dataclass
 class Talk:
     """One dialogue under way. `ended`: why it was ended here, null while the harness decides; `failed`: by a fault,
-    `users`: of the user simulator."""
+    `users`: of the user simulator's own."""
 
     item: Item
     key: Key
@@ -249,13 +252,15 @@ class Proxy:
         turn, talk.user_turns = talk.user_turns, talk.user_turns + 1
         entry = await _asked(self._user, talk.key._replace(turn=turn), messages, tools, "native")
         text, calls = read_calls(entry, tools, "native")
-        fault = entry.error or ("the token cap cut it" if entry.capped else None)
+        fault, users = entry.error, _by_itself(entry)
+        if fault is None and entry.capped:
+            fault, users = "the token cap cut it", False
         if fault is None and not visible(text).strip() and not calls:
             fault = "it said nothing"
         if fault is None and any(call.arguments is None for call in calls):
             fault = "a tool call of its is no JSON"
         if fault is not None:
-            talk.end(f"the user simulator, turn {turn}: {fault}", failed=True, users=True)
+            talk.end(f"the user simulator, turn {turn}: {fault}", failed=True, users=users)
         _go_on(talk)
         return completion(entry, text, calls)
 
@@ -267,6 +272,15 @@ async def _asked(
     if form == "written":
         return await answerer.answer(Question(key, tuple(written_messages(messages, tools)), (), asked))
     return await answerer.answer(Question(key, tuple(messages), tools, asked))
+
+
+def _by_itself(entry: Entry) -> bool:
+    """Whether a simulator's failure is its own: nothing that the system under test wrote can have brought it about.
+
+    A refusal (400, or an error inside an answer) may come of a turn that is too long for the simulator's context.
+    """
+    word = entry.error
+    return word is None or word in _OWN_FAULTS or word.startswith(("http_5", "timeout_"))
 
 
 def _end_where_unreadable(talk: Talk, where: str, text: str, calls: Sequence[Call]) -> None:
