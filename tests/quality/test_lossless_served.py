@@ -153,6 +153,24 @@ def test_the_canarys_sentence_has_its_arithmetic() -> None:
     assert canary_sentence(difference({}, {}), "undecided", 0.08, 200) == "canary: undecided on 0 of 200 questions"
 
 
+def test_a_canary_without_a_differing_question_says_so_in_place_of_an_interval_without_width() -> None:
+    same = {str(n): n % 3 / 3 for n in range(200)}
+    said = canary_sentence(difference(same, same), "passed", 0.08, 200)
+    assert said == "canary: passed on 200 questions (not one question differs from plain decoding, margin 8)"
+    rounded = {question: value + 1e-12 for question, value in same.items()}
+    assert canary_sentence(difference(rounded, same), "passed", 0.08, 200) == said
+    plain, worse = {"1": 1.0, "2": 1.0}, {"1": 0.0, "2": 0.0}
+    said = canary_sentence(difference(worse, plain), "undecided", 0.08, 200)
+    assert said.endswith("2 of 200 questions (-100.0 points beside plain decoding, on each question alike, margin 8)")
+
+
+def test_the_canarys_interval_is_students() -> None:
+    """Of four questions, one worse: -25 points, a standard error of 25, times 3.18 and not 1.96."""
+    plain = dict.fromkeys("abcd", 1.0)
+    said = canary_sentence(difference({**plain, "a": 0.0}, plain), "undecided", 0.08, 200)
+    assert "(-25.0 points ±79.6 beside plain decoding" in said
+
+
 def test_a_few_questions_that_all_got_worse_alike_decide_nothing() -> None:
     """Two of them have no spread, from which no test could follow."""
     plain, worse = {"1": 1.0, "2": 1.0}, {"1": 0.0, "2": 0.0}

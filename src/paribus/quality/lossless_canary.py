@@ -40,10 +40,16 @@ def judge_canary(found: Difference, margin: float, count: int) -> Standing:
 
 
 def canary_sentence(found: Difference, standing: Standing, margin: float, count: int) -> str:
-    """The verdict in words, with its arithmetic."""
+    """The verdict in words, with its arithmetic: the difference and its 95% interval, by Student's t too."""
     part = "" if found.questions >= count else f" of {count}"
     said = f"canary: {standing} on {found.questions}{part} questions"
-    if found.error is None:
+    if found.error is None or found.high is None:
         return said
-    half = 1.96 * 100 * found.error
-    return f"{said} ({100 * found.value:+.1f} points ±{half:.1f} beside plain decoding, margin {100 * margin:.0f})"
+    points = f"{100 * found.value:+.1f} points"
+    if found.error >= NO_SPREAD:
+        told = f"{points} ±{100 * (found.high - found.value):.1f} beside plain decoding"
+    elif abs(found.value) < NO_SPREAD:
+        told = "not one question differs from plain decoding"
+    else:
+        told = f"{points} beside plain decoding, on each question alike"
+    return f"{said} ({told}, margin {100 * margin:.0f})"
