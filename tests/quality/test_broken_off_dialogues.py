@@ -61,6 +61,9 @@ def test_they_count_as_not_ended_well_and_the_score_without_them_stands_beside()
     assert scores["pass^1"].headline
     assert scores["pass^1-played"].value == pytest.approx((1 + 0) / 2), "of each item: 2 of 2, 0 of 1"
     assert not scores["pass^1-played"].headline
+    assert scores["pass^1-played"].title == (
+        "share of dialogues that end well, without the 1 that the user simulator broke off"
+    )
     assert {one.name for one in scored(WELL, BADLY, WELL, WELL).scores}.isdisjoint({"pass^1-played"})
     assert "pass^1-played" not in {one.name for one in scored(USERS, USERS).scores}
 

@@ -136,7 +136,8 @@ def _dialogue_scores(header: Header, samples: Sequence[Sample], within: str) -> 
         scores.append(_score(f"pass^{k}", title + within, powers, headline=k == 1))
     played = [sample for sample in samples if sample.status != USER]
     if played and len(played) < len(samples):
-        title = f"the same without the {len(samples) - len(played)} that the user simulator broke off{within}"
+        lost = len(samples) - len(played)
+        title = f"share of dialogues that end well, without the {lost} that the user simulator broke off{within}"
         scores.append(_mean("pass^1-played", title, played, lambda s: float(s.correct >= 1)))
     return scores
 
