@@ -49,6 +49,27 @@ def test_a_switch_that_renders_one_prompt_for_both_is_a_fault(monkeypatch, name)
         switch_seen(engine(name), running(), read)
 
 
+@pytest.mark.parametrize("answer", [{}, {"prompt": None, "text": None}, []])
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_an_answer_without_the_prompt_shows_none_and_blames_no_file(monkeypatch, name, answer):
+    def page(url: str, *_: object, **__: object) -> object:
+        return {"tokens": [1]} if url.endswith("/tokenize") else answer
+
+    monkeypatch.setattr(f"paribus.engines.adapters.{name}.ask_json", page)
+    assert engine(name).rendered(running()) is None
+    said = switch_seen(engine(name), running(), {"rendered_prompt": engine(name).rendered(running())})
+    assert said == {"thinking_switch": f"not seen: {name} shows no rendered prompt"}
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_as_much_of_a_prompt_is_kept_as_is_compared(monkeypatch, name):
+    def page(url: str, *_: object, **__: object) -> object:
+        return {"tokens": [1]} if url.endswith("/tokenize") else dict.fromkeys(("prompt", "text"), "x" * 3 * SHOWN)
+
+    monkeypatch.setattr(f"paribus.engines.adapters.{name}.ask_json", page)
+    assert engine(name).rendered(running()) == "x" * SHOWN
+
+
 def test_where_nothing_is_rendered_it_is_said():
     assert engine("mlx").rendered(running()) is None
     said = switch_seen(engine("mlx"), running(), {})

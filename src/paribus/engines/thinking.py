@@ -14,6 +14,12 @@ SHOWN = 2000
 """Characters of a rendered prompt that are kept. A longer one may differ in what is cut off."""
 
 
+def shown(answer: Any, name: str) -> str | None:
+    """The rendered prompt out of a server's answer, as much of it as is kept; None where the answer has none."""
+    text = answer.get(name) if isinstance(answer, Mapping) else None
+    return text[:SHOWN] if isinstance(text, str) else None
+
+
 def switch_seen(engine: Engine, running: Running, read: Mapping[str, Any]) -> dict[str, str]:
     """`thinking_switch`: whether the switch was seen to work (PROTOCOL rule 2); {} for a model that has none.
 

@@ -21,6 +21,7 @@ from paribus.engines.counters import LLAMACPP
 from paribus.engines.deciding import own
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.scoring import Call, token_ids
+from paribus.engines.thinking import shown
 from paribus.machine.cpu import usable_cores
 
 _LAUNCH: dict[str, Scalar] = {
@@ -305,7 +306,7 @@ def _rendered(base: str, system: System) -> str | None:
         answer = ask_json(f"{base}/apply-template", body)
     except NoAnswer:
         return None
-    return str(answer.get("prompt"))[:2000]
+    return shown(answer, "prompt")
 
 
 ENGINE = LlamaCpp()

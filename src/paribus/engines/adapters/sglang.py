@@ -22,6 +22,7 @@ from paribus.engines.deciding import one_of, own
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.numbers import NOT_SAID, word
 from paribus.engines.scoring import Call, chat_messages, gap, token_ids
+from paribus.engines.thinking import shown
 from paribus.wire import Endpoint
 
 _SWITCHES = frozenset(
@@ -389,7 +390,7 @@ def _rendered(running: Running) -> str | None:
         answer = ask_json(f"{running.base}/detokenize", {**model, "tokens": tokens, "skip_special_tokens": False})
     except (NoAnswer, LookupError):
         return None
-    return str(answer.get("text"))[:2000]
+    return shown(answer, "text")
 
 
 def _memory(told: Mapping[str, Any] | None) -> dict[str, float] | None:

@@ -16,6 +16,7 @@ from paribus.engines.base import COUNTERS, GAUGES, Adapter, Compilation, Launch,
 from paribus.engines.bounds import RATE, Bound, counts
 from paribus.engines.deciding import one_of, own
 from paribus.engines.local import NoAnswer, ask_json
+from paribus.engines.thinking import shown
 from paribus.machine.cpu import usable_cores
 
 _LAUNCH: dict[str, str] = {
@@ -189,8 +190,8 @@ def _rendered(base: str, system: System) -> str | None:
     """How the chat template renders one short message: shows the system prompt and the switch for thinking."""
     body = {"messages": [{"role": "user", "content": "hello"}], **system.thinking_settings}
     try:
-        return str(ask_json(f"{base}/apply-template", body)["prompt"])[:2000]
-    except (NoAnswer, LookupError):
+        return shown(ask_json(f"{base}/apply-template", body), "prompt")
+    except NoAnswer:
         return None
 
 

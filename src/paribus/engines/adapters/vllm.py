@@ -14,6 +14,7 @@ from paribus.engines.bounds import RATE, SHARE, counts
 from paribus.engines.counters import VLLM, vllm_denoising, vllm_positions
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.scoring import Call, token_ids
+from paribus.engines.thinking import shown
 from paribus.engines.vllm import log
 from paribus.engines.vllm.arguments import DECIDING, VARIABLES, admitted, arguments
 from paribus.engines.vllm.denoising import (
@@ -189,10 +190,10 @@ def _rendered(running: Running) -> str | None:
     }
     try:
         tokens = ask_json(f"{running.base}/tokenize", asked)["tokens"]
-        prompt = ask_json(f"{running.base}/detokenize", {"model": system.name.model, "tokens": tokens})["prompt"]
+        answer = ask_json(f"{running.base}/detokenize", {"model": system.name.model, "tokens": tokens})
     except (NoAnswer, LookupError, TypeError):
         return None
-    return str(prompt)[:2000]
+    return shown(answer, "prompt")
 
 
 ENGINE = Vllm("vllm")
