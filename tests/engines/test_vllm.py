@@ -166,6 +166,12 @@ def test_denoising_settings_that_vllm_reads_from_a_file_only(tmp_path):
 SYNTHETIC = "synthetic acceptance makes up how many drafts are right"
 REFUSED = [
     (PLAIN, {"gpu_memory": 0.9}, "knows no launch setting gpu_memory; known: .*gpu_memory_utilization"),
+    (
+        PLAIN,
+        {"num_speculative_tokens": 4},
+        "knows no launch setting num_speculative_tokens; known: .*speculative_ with",
+    ),
+    (PLAIN, {"rejection_sample_method": "block"}, "knows no launch setting rejection_sample_method"),
     (PLAIN, {"port": 80}, "port is no launch setting: Paribus decides it"),
     (PLAIN, {"api_key": "x"}, "api_key is no launch setting"),
     (PLAIN, {"enable_prefix_caching": True}, "the measure .* decides it"),

@@ -172,8 +172,8 @@ def _check(settings: Mapping[str, Scalar], system: System, engine: str) -> None:
     for name in sorted(settings):
         if name in _ELSEWHERE:
             raise UsageError(f"{system.name}: {name} is no launch setting: {_ELSEWHERE[name]} decides it")
-        known = name in VALUES | SWITCHES | JSON | _APART or name.removeprefix("speculative_") in SPECULATIVE
-        if not known:
+        drafting = name.startswith("speculative_") and name.removeprefix("speculative_") in SPECULATIVE
+        if not drafting and name not in VALUES | SWITCHES | JSON | _APART:
             raise UsageError(
                 f"{system.name}: the adapter of {engine} knows no launch setting {name}; known: "
                 f"{', '.join(sorted(VALUES | SWITCHES | JSON | _APART))}, and speculative_ with one of "
