@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from building_sites import build
-from synthetic_site import World, demo_world
+from synthetic_site import World, demo_world, figure
 
 DECODER = "ngram-simple-n4-m4"
 SYSTEM = f"smollm2-135m--q4-1--llamacpp--{DECODER}"
@@ -46,8 +46,8 @@ def fail(world: World, system: str = SYSTEM) -> None:
                 {"run_id": run["run_id"], "flag": "not_lossless", "severity": "invalid", "text": text}
             )
     world.rows["figures"] = [f for f in world.rows["figures"] if not (f["other_run_id"] and f["run_id"] in cut)]
-    for figure in world.rows["figures"]:
-        figure["ranked"] = figure["ranked"] and figure["run_id"] not in cut
+    for one in world.rows["figures"]:
+        one["ranked"] = one["ranked"] and one["run_id"] not in cut
 
 
 def test_a_decoder_says_which_gates_passed_and_which_were_not_run(tmp_path: Path) -> None:
@@ -162,3 +162,36 @@ def test_a_duel_that_its_rules_refuse_shows_no_ratio_that_other_rules_allow(tmp_
     page = build(world, tmp_path / "after").page(PAIR).text
     assert "Not compared: They differ in the engine" in page
     assert "times as fast" not in page
+
+
+def _asked(world: World, stack: str, share: float, **more: Any) -> str:
+    """A run of smoke-aime of this score."""
+    name = world.run(stack=stack, measure="smoke-aime", kind="quality", **more)
+    world.rows["scores"][-2] |= {"value": share, "low": share - 0.1, "high": share + 0.1}
+    return name
+
+
+LEFT, RIGHT = "clover-35b-a3b-preview--q4-k-m--llamacpp", "qwen3.6-35b-a3b--q4-k-m--llamacpp"
+
+
+def test_a_duels_score_is_that_of_the_last_sound_run_and_its_difference_one_that_stands(tmp_path: Path) -> None:
+    world = demo_world()
+    world.pair(world.run(stack=LEFT), world.run(stack=RIGHT), "c1-long.demo")
+    world.rows["pairs"][-1]["pair"] = "clover-qwen3.6-gguf"
+    left, right = (_asked(world, stack, share, flags={}, day=3) for stack, share in ((LEFT, 0.31), (RIGHT, 0.52)))
+    # Later ones: of a small scale, and faulty.
+    _asked(world, LEFT, 0.73, day=4, n=2, scale="quick", flags={"preliminary": "note"})
+    _asked(world, LEFT, 0.84, day=5, n=3, flags={"failures": "invalid"})
+    _asked(world, RIGHT, 0.95, day=5, n=2, flags={"throttled": "invalid"})
+    difference = figure([left, right], "difference_avg", "Difference in score", "points", -21.0, low=-30.0, high=-12.0)
+    world.rows["figures"].append(difference)
+    page = build(world, tmp_path / "stands").page("pair/cpu/clover-qwen3.6-gguf.html").text
+    assert "31 [21 to 41]" in page
+    assert "52 [42 to 62]" in page
+    assert not any(number in page for number in ("73 [", "84 [", "95 ["))
+    assert "-21 points" in page
+
+    difference |= {"superseded_by": "", "ranked": False}
+    page = build(world, tmp_path / "taken back").page("pair/cpu/clover-qwen3.6-gguf.html").text
+    assert "-21 points" not in page
+    assert "no paired difference yet" in page

@@ -36,7 +36,7 @@ def quality_rows(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[
             and as_served(r)
         ]
         left, right = (
-            _newest([r for r in runs if r.row["stack"] == stack and meant(r)])
+            _chosen([r for r in runs if r.row["stack"] == stack and meant(r)])
             for (stack, _), meant in zip(pair.sides(), both, strict=True)
         )
         if left is None and right is None:
@@ -100,8 +100,9 @@ def _gates(site: Site, stack: str, card: str, demo: bool) -> str:
     return ", ".join(f"{decoder} {words}" for decoder, words in said.items())
 
 
-def _newest(runs: Sequence[Run]) -> Run | None:
-    return max(runs, key=lambda r: (str(r.row["started_at"]), r.id), default=None)
+def _chosen(runs: Sequence[Run]) -> Run | None:
+    """The last run, a sound one before a faulty one and a whole one before one at a scale too small for a ranking."""
+    return max(runs, key=lambda r: (r.sound, not r.preliminary, str(r.row["started_at"]), r.id), default=None)
 
 
 def _score(run: Run | None) -> Cell:
@@ -113,9 +114,9 @@ def _score(run: Run | None) -> Cell:
 
 
 def _difference(left: Run | None, right: Run | None) -> tuple[str, str | None]:
-    """The paired difference of two scores, where it was computed."""
-    figures = left.ratios if left is not None else ()
-    figure = next((f for f in figures if right is not None and f.other_run_id == right.id and f.unit == "points"), None)
+    """The paired difference of two scores, where it was computed and stands."""
+    figures = [f for f in left.ratios if f.unit == "points" and f.superseded_by is None] if left is not None else []
+    figure = next((f for f in figures if right is not None and f.other_run_id == right.id), None)
     if figure is None:
         return "no paired difference yet", None
     number = words.shown(figure.value, figure.low, figure.high, "points")
