@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from pydantic import ValidationError
 
 from paribus.catalog import Card, Catalog, HardwareFile, Speeds
 from paribus.catalog.fit import VERDICTS, fit, unfit
+from paribus.catalog.weights import Precision
 from paribus.cli.show import command
 from paribus.conditions import UsageError
 
@@ -95,6 +98,15 @@ def test_weights_cache_and_drafter_must_fit_the_part_of_the_card_that_the_engine
     found = fit(replace(tight, model=model), CATALOG.hardware("rtx-5090"))
     assert found.verdict == "doesn't fit"
     assert "it needs 31.54 GB (27.2 of weights, 3.5 of cache, 0.84 of its drafter) and may use 31.45 GB" in found.reason
+
+
+@pytest.mark.parametrize("lacks", [{"cache_source": None}, {"weights": {"bytes": 0}}])
+def test_a_cache_is_added_to_weights_of_known_size_only_and_says_who_says_so(lacks: dict[str, Any]) -> None:
+    given = system(GEMMA.format("fp8", "plain")).precision.model_dump()
+    assert Precision.model_validate(given).cache_gb == 1.5
+    given |= lacks | ({"weights": given["weights"] | lacks["weights"]} if "weights" in lacks else {})
+    with pytest.raises(ValidationError, match="cache_gb needs the size of the weights"):
+        Precision.model_validate(given)
 
 
 def test_a_drafter_of_unknown_size_is_never_counted_as_none_without_a_word() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from paribus.catalog.specs import UNPINNED, Sha256, Spec, Text, stays_inside
 
@@ -115,3 +115,10 @@ class Precision(Spec):
     unsupported: Text | None = None
     """Why this precision is in the catalog but can't run."""
     limits: list[Text] = []
+
+    @model_validator(mode="after")
+    def _cache_beside_known_weights(self) -> Precision:
+        """What a card must hold is a sum: of weights whose size isn't known it would count none."""
+        if self.cache_gb is not None and not (self.weights.bytes and self.cache_source):
+            raise ValueError("cache_gb needs the size of the weights (weights: bytes) and cache_source")
+        return self
