@@ -208,7 +208,13 @@ LEFT_OVER = {
 }
 
 
-@pytest.mark.parametrize(("name", "variable"), LEFT_OVER.items())
+LIBRARIES = [(name, variable) for name in ("vllm", "sglang", "llamacpp", "mlx") for variable in (
+    "NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "TRITON_INTERPRET", "CUDA_LAUNCH_BLOCKING",
+    "TORCHDYNAMO_DISABLE",
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "variable"), [*LEFT_OVER.items(), *LIBRARIES])
 def test_a_setting_left_over_in_the_shell_does_not_reach_the_engine(monkeypatch, name: str, variable: str) -> None:
     seen: dict[str, str] = {}
 

@@ -15,6 +15,7 @@ import pytest
 from paribus.catalog import Decoder, Drafter, EngineUse, ModelFile, Sampling, System
 from paribus.conditions import EnvironmentFault, SystemName, UsageError
 from paribus.engines import Engine, Launch, engine
+from paribus.engines.base import LOADING_S
 from paribus.engines.install import failure
 from paribus.engines.logs import log_end
 
@@ -220,6 +221,11 @@ def test_code_from_a_repository_and_streaming_are_the_engines_not_launch_setting
 def test_older_versions_in_images_get_no_flag_that_they_do_not_know():
     assert "--jit-monitor-verbose" not in line(PLAIN, how="image")
     assert "VLLM_CACHE_ROOT" not in engine("vllm").environment(launch_of(PLAIN, how="image"))
+
+
+def test_it_may_load_as_long_as_any_engine():
+    for how in ("env", "image"):
+        assert float(engine("vllm").environment(launch_of(PLAIN, how=how))["VLLM_ENGINE_READY_TIMEOUT_S"]) == LOADING_S
 
 
 def test_no_telemetry_leaves():

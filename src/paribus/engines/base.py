@@ -18,6 +18,9 @@ from paribus.engines.deciding import Deciding
 from paribus.engines.scoring import Call, Scoring
 from paribus.machine.ports import LOCALHOST
 
+LOADING_S = 1800.0
+"""The longest that an engine may load: large models compile for many minutes."""
+
 How = Literal["env", "image", "binary", "endpoint"]
 """Where a server comes from: a locked environment, a container image by digest, a program on the path, or a URL."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paribus.conditions import EnvironmentFault
-from paribus.engines.base import Engine, Launch
+from paribus.engines.base import LOADING_S, Engine, Launch
 from paribus.engines.containers import Container
 from paribus.engines.deaths import EngineDied, death, how
 from paribus.engines.launching import Prepared
@@ -22,13 +22,22 @@ from paribus.machine.ports import LOCALHOST
 from paribus.machine.ports import VARIABLE as PORT_VARIABLE
 from paribus.wire import Endpoint
 
-LOADING_S = 1800.0
-"""The longest that an engine may load: large models compile for many minutes."""
-
 _TRIES = 3
 _BIND = re.compile(r"(?i)couldn't bind|address already in use|errno 98|EADDRINUSE")
 
 MEASURING_IS_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+
+LIBRARIES_READ = frozenset(
+    {
+        "CUDA_LAUNCH_BLOCKING",
+        "NVIDIA_TF32_OVERRIDE",
+        "TORCHDYNAMO_DISABLE",
+        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+        "TRITON_INTERPRET",
+    }
+)
+"""Variables by which CUDA, torch and Triton, below every engine, change numbers or speed: as what an engine itself
+reads (`Engine.reads`), those of our own surroundings don't reach it, since no condition would tell of them."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +93,7 @@ def _spawn(
 ) -> ProcessTree:
     command = engine.command(launch)
     variables = engine.environment(launch) | launch.variables | MEASURING_IS_OFFLINE
-    around = {name: value for name, value in clean_environment().items() if not name.startswith(engine.reads)}
-    environment = around | (variables if container is None else {})
+    environment = _around(engine) | (variables if container is None else {})
     if container is not None:
         command = container.command(command, variables, launch.port)
     with disk_faults(log):
@@ -93,6 +101,15 @@ def _spawn(
         with log.open("wb") as output:
             folder = None if container is not None else engine.working_folder(launch)
             return ProcessTree.start(command, log=output, environment=environment, folder=folder, keep=keep)
+
+
+def _around(engine: Engine) -> dict[str, str]:
+    """Our surroundings without what the engine, or a library below it, would take settings from."""
+    return {
+        name: value
+        for name, value in clean_environment().items()
+        if name not in LIBRARIES_READ and not name.startswith(engine.reads)
+    }
 
 
 def _base(launch: Launch) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from paribus.catalog import System
-from paribus.engines.base import Adapter, Compilation, How, Launch, Running
+from paribus.engines.base import LOADING_S, Adapter, Compilation, How, Launch, Running
 from paribus.engines.bounds import RATE, SHARE, counts
 from paribus.engines.counters import VLLM, vllm_denoising, vllm_positions
 from paribus.engines.local import NoAnswer, ask_json
@@ -36,7 +36,9 @@ _DIFFUSION = frozenset({"top_p", "top_k"})
 """What the diffusion path takes: temperature is a schedule of its own, and any but 1.0 is answered with 400, as are
 seed and min_p; penalties are passed over (vllm/sampling_params.py, `_validate_diffusion`)."""
 
-_QUIET = {
+_SURROUNDINGS = {
+    # How long its own processes wait for each other: by itself 600 s, less than an engine may load here (vllm/envs.py).
+    "VLLM_ENGINE_READY_TIMEOUT_S": f"{LOADING_S:.0f}",
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "VLLM_LOGGING_LEVEL": "INFO",
@@ -93,9 +95,9 @@ class Vllm(Adapter):
         return [*serve, *arguments(launch, self.name), *told]
 
     def environment(self, launch: Launch) -> dict[str, str]:
-        """No telemetry, a plain log, and a cache of compiled code below `build/`."""
+        """No telemetry, a plain log, as long to load as any engine has, and compiled code kept below `build/`."""
         cache = {"VLLM_CACHE_ROOT": str(launch.root / "build" / "cache" / "vllm")} if launch.how == "env" else {}
-        return _QUIET | cache
+        return _SURROUNDINGS | cache
 
     def files(self, launch: Launch) -> dict[str, str]:
         """The denoising settings that vLLM reads from a file only."""
