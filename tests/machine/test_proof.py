@@ -65,8 +65,8 @@ def test_another_card_is_refused_naming_expected_and_found(cards):
     [text] = states(cards.prove("h100"), "lacks")
     assert "is for NVIDIA H100 (H100 SXM 80 GB; " in text
     assert (
-        "1 x NVIDIA A100-SXM4-40GB (PCI 20b0:10de, 6,912 cores, 108 multiprocessors, 42.9 GB, 700 W by default, "
-        in text
+        "1 x NVIDIA A100-SXM4-40GB (PCI 20b0:10de, 6,912 cores, about 108 multiprocessors by its cores, 42.9 GB, "
+        "700 W by default, " in text
     )
     assert cards.prove("a100")["variant"] == "A100 SXM 40 GB"
 
@@ -252,10 +252,23 @@ def test_the_multiprocessors_are_held_against_the_profile():
         return prove("c", card, machine | {"cuda_cores": cores})
 
     assert found(12_800).refusal is None
-    assert "11,520 cores, 90 multiprocessors" in found(11_520).refusal.text
+    assert "11,520 cores, about 90 multiprocessors by its cores" in found(11_520).refusal.text
     doubted = found(11_520, unverified={"sm_count": "a rumour"})
     assert doubted.refusal is None
     assert any("sm_count is in doubt (a rumour)" in finding.text for finding in doubted.findings)
+
+
+def test_multiprocessors_reckoned_from_cores_are_no_second_vote_beside_them():
+    """The first variant has the right cores and multiprocessors, the second the right cores and memory alone."""
+    both = {"pci_device_ids": ["aaaa:10de"], "cores": 12_800}
+    variants = [
+        both | {"title": "C 80 GB", "sm_count": 100, "memory_gb": 80, "unverified": {"memory_gb": "a rumour"}},
+        both | {"title": "C 10 GB", "memory_gb": 10},
+    ]
+    machine = {"card": "C", "card_count": 1, "pci_device_id": "aaaa:10de", "compute_capability": "8.9"}
+    machine |= {"cuda_cores": 12_800, "card_memory_gb": 10.7}
+    found = prove("c", Card.model_validate({"kind": "nvidia", "title": "C", "variants": variants}), machine)
+    assert found.variant.title == "C 10 GB"
 
 
 @pytest.mark.parametrize(

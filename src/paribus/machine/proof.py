@@ -109,7 +109,8 @@ def _agreement(card: Card, variant: Variant, machine: Mapping[str, Any]) -> dict
     if cores is not None and variant.cores is not None:
         agreed["cores"] = cores == variant.cores
     multiprocessors = sm_count(machine)
-    if multiprocessors is not None and variant.sm_count is not None:
+    # Reckoned from the cores: beside them it would speak twice for one thing.
+    if "cores" not in agreed and multiprocessors is not None and variant.sm_count is not None:
         agreed["sm_count"] = multiprocessors == variant.sm_count
     memory = card_memory_gb(card, machine)
     if memory is not None and variant.memory_gb is not None:
@@ -188,7 +189,7 @@ def identity_words(machine: Mapping[str, Any]) -> str:
     parts = [
         (f"PCI {machine['pci_device_id']}" if machine.get("pci_device_id") else ""),
         (f"{machine['cuda_cores']:,} cores" if machine.get("cuda_cores") else ""),
-        (f"{multiprocessors} multiprocessors" if (multiprocessors := sm_count(machine)) else ""),
+        (f"about {multiprocessors} multiprocessors by its cores" if (multiprocessors := sm_count(machine)) else ""),
         (f"{machine['card_memory_gb']:g} GB" if machine.get("card_memory_gb") else ""),
         (f"{machine['power_default_w']:g} W by default" if machine.get("power_default_w") else ""),
         (f"compute capability {machine['compute_capability']}" if machine.get("compute_capability") else ""),
