@@ -20,6 +20,7 @@ from paribus.engines import engine
 from paribus.engines.base import Running
 from paribus.engines.counters import grown
 from paribus.engines.local import NoAnswer
+from paribus.engines.numbers import UNREAD
 from paribus.engines.readback import differing, read_back
 from paribus.engines.vllm import log
 from paribus.speed.metrics.acceptance import acceptance
@@ -125,7 +126,7 @@ def test_arguments_are_read_key_by_key_also_where_some_are_objects():
         "note": "a, (b",
     }
     assert given["kernel_config"] == {"ir_op_priority": {"rms_norm": ["a", "b"]}, "moe_backend": "marlin"}
-    assert given["odd"] == log.UNREAD
+    assert given["odd"] == UNREAD
 
 
 def test_a_server_whose_arguments_are_objects_is_read_back_whole(monkeypatch):
@@ -158,7 +159,7 @@ def test_a_compilation_config_prints_itself_as_a_dictionary_with_enumerations():
     read = given["compilation_config"]
     assert (given["max_num_seqs"], read["mode"], read["cudagraph_mode"]) == (8, "VLLM_COMPILE", "FULL_DECODE_ONLY")
     assert read["pass_config"]["fuse_norm_quant"] is True
-    assert (read["odd"], read["debug_dump_path"]) == (log.UNREAD, None)
+    assert (read["odd"], read["debug_dump_path"]) == (UNREAD, None)
     assert json.loads(json.dumps(read))["dynamic_shapes_config"] == {"type": "BACKED", "evaluate_guards": False}
 
 

@@ -13,6 +13,7 @@ from paribus.engines.base import LOADING_S, Adapter, Compilation, How, Launch, R
 from paribus.engines.bounds import RATE, SHARE, counts
 from paribus.engines.counters import VLLM, vllm_denoising, vllm_positions
 from paribus.engines.local import NoAnswer, ask_json
+from paribus.engines.numbers import UNREAD
 from paribus.engines.scoring import Call, token_ids
 from paribus.engines.thinking import shown
 from paribus.engines.vllm import log
@@ -165,8 +166,8 @@ def _denoising(running: Running, given: dict[str, Any]) -> dict[str, Any]:
 
 def _sampling_defaults(running: Running, given: dict[str, Any] | None) -> dict[str, Any] | str:
     """What the server does where a request says nothing; "not stated" where its log doesn't tell."""
-    if given is None or any(given.get(name) == log.UNREAD for name in _SAMPLING_ARGUMENTS):
-        return "not stated"
+    if given is None or any(given.get(name) == UNREAD for name in _SAMPLING_ARGUMENTS):
+        return UNREAD
     override = given.get("override_generation_config")
     if given.get("generation_config", "auto") == "auto":
         return "the checkpoint's" + (f", with {override}" if override else "")
