@@ -76,6 +76,30 @@ def test_a_controlled_pair_and_a_stacks_decoders_have_the_same_numbers_and_best_
     assert name not in {d.name for d in refusals(left, changed(pair[1], **{name: one}), parse_subjects(CONTROLLED))}
 
 
+SAME_TYPES = [
+    ("kv_cache", "fp8", "fp8_e4m3"),
+    ("kv_cache", "bf16", "torch.bfloat16"),
+    ("quantization", "compressed-tensors", "compressed_tensors"),
+    ("dtype", "torch.bfloat16", "bfloat16"),
+    ("dtype", "float16", "half"),
+]
+
+
+@pytest.mark.parametrize(("name", "one", "two"), SAME_TYPES)
+def test_two_words_of_engines_for_one_type_of_numbers_are_no_difference(
+    pair: tuple[RunData, RunData], name: str, one: str, two: str
+) -> None:
+    left, right = changed(pair[0], **{name: one}), changed(pair[1], **{name: two})
+    for only in (CONTROLLED, DECODERS, BEST_STACK):
+        assert name not in {d.name for d in differences(left, right, parse_subjects(only))}, only
+
+
+def test_a_quantisation_that_was_not_read_is_not_that_there_is_none(pair: tuple[RunData, RunData]) -> None:
+    left, right = changed(pair[0], quantization=None), changed(pair[1], quantization="none")
+    assert "quantization" in {d.name for d in refusals(left, right, DECODER)}
+    assert "quantization" not in {d.name for d in refusals(left, changed(pair[1], quantization=None), DECODER)}
+
+
 def test_two_models_whose_weights_were_fetched_unpinned_are_compared(pair: tuple[RunData, RunData]) -> None:
     left, right = (changed(pair[0], model=name, weights=name, weights_revision=name * 20) for name in ("aa", "bb"))
     assert refusals(left, right, parse_subjects("model")) == []

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paribus.conditions import CONDITIONS, UsageError
+from paribus.engines.numbers import NUMBERS, word
 from paribus.results.run import RunSummary
 from paribus.results.strip import UNKNOWN
 from paribus.speed.flags import admits_fewer
@@ -59,15 +60,15 @@ class Difference:
 def parse_subjects(text: str | None) -> frozenset[str]:
     """Names of conditions that may differ, from words separated by commas: keys of `SUBJECTS` or conditions' names."""
     allowed: set[str] = set()
-    for word in (text or "").replace(" ", ",").split(","):
-        if not word:
+    for name in (text or "").replace(" ", ",").split(","):
+        if not name:
             continue
-        if word in SUBJECTS:
-            allowed |= set(SUBJECTS[word])
-        elif word in CONDITIONS and CONDITIONS[word].gates == "subject":
-            allowed.add(word)
+        if name in SUBJECTS:
+            allowed |= set(SUBJECTS[name])
+        elif name in CONDITIONS and CONDITIONS[name].gates == "subject":
+            allowed.add(name)
         else:
-            raise UsageError(f"{word!r} can't be the subject of a comparison; what can: {', '.join(sorted(SUBJECTS))}")
+            raise UsageError(f"{name!r} can't be the subject of a comparison; what can: {', '.join(sorted(SUBJECTS))}")
     return frozenset(allowed)
 
 
@@ -92,8 +93,8 @@ def _one(name: str, a: Conditions, b: Conditions, allowed: frozenset[str]) -> Di
     refused = condition.gates == "always" or name not in allowed
     remedy = ""
     if refused and condition.gates == "subject":
-        word = min((word for word, names in SUBJECTS.items() if name in names), key=lambda w: len(SUBJECTS[w]))
-        remedy = f" (to compare just this: --subject {word})"
+        subject = min((key for key, names in SUBJECTS.items() if name in names), key=lambda key: len(SUBJECTS[key]))
+        remedy = f" (to compare just this: --subject {subject})"
     return Difference(name, condition.label, a.get(name), b.get(name), refused, remedy)
 
 
@@ -153,6 +154,15 @@ def _energy(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:  # n
     return True
 
 
+def _number_type(name: str) -> Callable[[Conditions, Conditions, frozenset[str]], bool]:
+    def same(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:  # noqa: ARG001
+        # Each engine has its own word for one type; what was not read is none of them, not even "none".
+        left, right = a.get(name), b.get(name)
+        return left is right if None in (left, right) else word(left) == word(right)
+
+    return same
+
+
 _RULES: dict[str, Callable[[Conditions, Conditions, frozenset[str]], bool]] = {
     "acceptance_method": _acceptance,
     "cached_tokens": _cached,
@@ -160,6 +170,7 @@ _RULES: dict[str, Callable[[Conditions, Conditions, frozenset[str]], bool]] = {
     "sampling_defaults": _sampling_defaults,
     "sampler_fingerprint": _fingerprint,
     "energy_scope": _energy,
+    **{name: _number_type(name) for name in NUMBERS},
 }
 
 
