@@ -16,7 +16,6 @@ The rules, each with its reason:
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from array import array
@@ -27,6 +26,7 @@ from typing import Any
 
 import orjson
 
+from paribus.wire.alike import BLOCK, Shape, event_at, events_in
 from paribus.wire.answer import Answer, Piece, Usage
 from paribus.wire.exchange import Outcome, Reads
 from paribus.wire.sse import read_events
@@ -116,7 +116,7 @@ _SHOWN = Piece(0, "shown before", "", "", None)
 _TEXT = re.compile(rb'"(?:content|text)": ?"([^"\\]*)"')
 
 
-def _shape(data: bytes) -> tuple[bytes, bytes] | None:
+def _shape(data: bytes) -> Shape | None:
     """What stands before and after the text in an event that brings one piece of text and nothing else; else None.
 
     Streams repeat themselves but for the text. Proven, not guessed: another text in its place must read as that text,
@@ -136,15 +136,13 @@ def _shape(data: bytes) -> tuple[bytes, bytes] | None:
     return b"data: " + before, after
 
 
-def _take_run(
-    reading: _Reading, body: bytes, start: int, shape: tuple[bytes, bytes], arrivals: _Arrivals
-) -> tuple[int, int]:
+def _take_run(reading: _Reading, body: bytes, start: int, shape: Shape, arrivals: _Arrivals) -> tuple[int, int]:
     """Take events of one shape from an offset on; returns where another begins, and how many there were."""
-    run, block = 0, _BLOCK
+    run, block = 0, BLOCK
     while True:
-        parts, texts = _events_in(body[start : start + block], shape)
+        parts, texts = events_in(body[start : start + block], shape)
         if not texts:
-            parts, texts = _event_at(body, start, shape)
+            parts, texts = event_at(body, start, shape)
         if not texts:
             return start, run
         frame = len(shape[0]) + len(shape[1]) + 2
@@ -153,47 +151,6 @@ def _take_run(
         there = [(end, text) for end, text in zip(ends[1:], texts, strict=True) if text]
         times = arrivals.of(*(end for end, _ in there))
         reading.pieces += [Piece(t_ns, text, "", "", None) for t_ns, (_, text) in zip(times, there, strict=True)]
-
-
-_BLOCK = 4096
-"""Bytes of a run that are looked at together, at first; twice as many each time that they were of one shape."""
-
-
-def _events_in(block: bytes, shape: tuple[bytes, bytes]) -> tuple[list[bytes], list[str]]:
-    """Events of one shape at the beginning of a block that are followed by another: what is between, and plain texts.
-
-    What stands between two texts is the same each time: the block is split there.
-    """
-    head, tail = shape
-    if not block.startswith(head):
-        return [], []
-    parts = block[len(head) :].split(tail + b"\n\n" + head)[:-1]
-    return parts, _plain(parts)
-
-
-def _event_at(body: bytes, start: int, shape: tuple[bytes, bytes]) -> tuple[list[bytes], list[str]]:
-    """The same of a single event, whatever follows it."""
-    head, tail = shape
-    end = body.find(b"\n\n", start)
-    if end - start < len(head) + len(tail) or not (body.startswith(head, start) and body.endswith(tail, start, end)):
-        return [], []
-    parts = [body[start + len(head) : end - len(tail)]]
-    return parts, _plain(parts)
-
-
-def _plain(parts: list[bytes]) -> list[str]:
-    """Texts that stand for themselves in JSON, up to the first that doesn't: an escape, or what JSON doesn't allow."""
-    whole = b"".join(parts)
-    if b'"' not in whole and b"\\" not in whole:
-        with contextlib.suppress(UnicodeDecodeError):
-            texts = [part.decode() for part in parts]
-            if "".join(texts).isprintable():
-                return texts
-    if len(parts) < 2:
-        return []
-    half = len(parts) // 2
-    first = _plain(parts[:half])
-    return first + _plain(parts[half:]) if len(first) == half else first
 
 
 @dataclass
