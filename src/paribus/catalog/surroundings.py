@@ -56,9 +56,16 @@ class Surroundings:
 
     @classmethod
     def observe(
-        cls, catalog: Catalog, machine: str, part_of: Callable[[QualityTask], Part | None] = _whole
+        cls,
+        catalog: Catalog,
+        machine: str,
+        part_of: Callable[[QualityTask], Part | None] = _whole,
+        memory_gb: float | None = None,
     ) -> Surroundings:
-        """Look around: lock files of the catalog's engines, `PARIBUS_DATA`, the sandbox, the memory."""
+        """Look around: lock files of the catalog's engines, `PARIBUS_DATA`, the sandbox, the memory.
+
+        `memory_gb`: what a container may use of its machine's, where it was looked for.
+        """
         engines = {engine for model in catalog.models.values() for engine in model.engines}
         builds = {engine: lock_hash(catalog.root, engine) for engine in engines}
         programs = {use.program for model in catalog.models.values() for use in model.engines.values() if use.program}
@@ -74,7 +81,7 @@ class Surroundings:
             data=Path(data) if data else None,
             hub=hub_forbidden_by() is None,
             sandbox=sandbox_works(),
-            memory_gb=psutil.virtual_memory().total / 1e9,
+            memory_gb=psutil.virtual_memory().total / 1e9 if memory_gb is None else memory_gb,
             part_of=part_of,
             user_simulator=simulator_url(),
         )

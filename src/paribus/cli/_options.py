@@ -93,8 +93,7 @@ def check_plan(catalog: Catalog, plan: Plan, items: LocalItems) -> None:
 
 def look_around(root: Path, catalog: Catalog, profile: str, items: LocalItems) -> Surroundings:
     """What a plan of a profile needs to know from here; of its card, when it is in this machine, the memory."""
-    seen = Surroundings.observe(catalog, machine_label(root), items.part_of)
-    around = replace(seen, memory_gb=memory_gb())  # a container may have less than its machine
+    around = Surroundings.observe(catalog, machine_label(root), items.part_of, memory_gb())
     card = catalog.hardware(profile).card
     if card.kind in ("cpu", "hosted"):
         return around

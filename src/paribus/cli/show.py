@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -68,7 +67,7 @@ def systems(
 ) -> None:
     """What runs where: systems whose name (or model) matches GLOBS, on every card, and why not."""
     catalog = _catalog(private.resolve() if private else None)
-    around = replace(Surroundings.observe(catalog, "unlabelled"), memory_gb=memory_gb())  # of a container: its limit
+    around = Surroundings.observe(catalog, "unlabelled", memory_gb=memory_gb())
     rows = [row for row in rows_of(catalog, around, globs, cards or "*") if verdict in (None, row.fit.verdict)]
     if as_json:
         click.echo(json.dumps([row.json() for row in rows], indent=1))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from paribus.conditions.flags import Flag, flag
+
 EMPTY_BLOCK = 8
 """Tokens of markup that a block without a thought may hold: some templates write one where thinking is off."""
 FEW = 0.01
 """Share of the answers that may reason against the switch before the run isn't the one that it says it is."""
-
 
 OPENS, CLOSES = "<think>", "</think>"
 """Around reasoning in the text of a server that doesn't tell it apart."""
@@ -41,6 +42,11 @@ class Thought:
     def many(self) -> bool:
         """Whether more than 1% of the answers reasoned."""
         return self.thought > FEW * self.answers
+
+    @property
+    def mismatch(self) -> Flag | None:
+        """The flag of a run with thinking off: a warning up to 1% of the answers; None where none reasoned."""
+        return flag("thinking_mismatch", str(self), None if self.many else "warning") if self.thought else None
 
     def __str__(self) -> str:
         share = 100 * self.thought / max(1, self.answers)

@@ -279,7 +279,9 @@ def flags_of(task: QualityTask, header: Header, items: Sequence[Item], samples: 
     if broken_off:
         said = f"{len(broken_off)} of {count}, counted as not ended well: {_named(broken_off)}"
         flags.append(flag("user_failures", said, severity))
-    flags += _thinking_flags(header, samples)
+    # Of a server that is asked ad hoc nobody said whether it thinks.
+    if not header.thinking and header.scale is not None and (mismatch := _thought(samples).mismatch):
+        flags.append(mismatch)
     if capped > _FLAGGED_CAP * count:
         flags.append(flag("capped", f"{capped} of {count} at {header.cap:,} tokens"))
     old = 0 if task.stand_in or header.released is None else sum(_older(task, i, header.released) for i in items)
@@ -288,18 +290,14 @@ def flags_of(task: QualityTask, header: Header, items: Sequence[Item], samples: 
     return flags
 
 
-def _thinking_flags(header: Header, samples: Sequence[Sample]) -> list[Flag]:
-    """Reasoning in answers of a system that runs with thinking off (PROTOCOL rule 2); each turn is an answer."""
+def _thought(samples: Sequence[Sample]) -> Thought:
+    """The reasoning in answers, to be held against the switch (PROTOCOL rule 2); each turn is an answer."""
     came = [sample for sample in samples if sample.status not in UNDONE]
-    found = Thought(
+    return Thought(
         sum(sample.turns for sample in came),
         sum(sample.thinking_turns for sample in came),
         sum(sample.thought_tokens for sample in came),
     )
-    # Of a server that is asked ad hoc nobody said whether it thinks.
-    if header.thinking or header.scale is None or not found.thought:
-        return []
-    return [flag("thinking_mismatch", str(found), None if found.many else "warning")]
 
 
 GRADED_ELSEWHERE = frozenset({"slow_grader", "starved"})

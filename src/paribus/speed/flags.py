@@ -157,10 +157,9 @@ def cached(facts: Facts) -> Flag | None:
 
 def thinking_mismatch(facts: Facts) -> Flag | None:
     """Reasoning in answers of a system that runs with thinking off (PROTOCOL rule 2); up to 1% of them: a warning."""
-    found = thought(row.reasoning_tokens for row in facts.rows if row.ok or row.cut)
-    if facts.thinking is not False or not found.thought:
+    if facts.thinking is not False:
         return None
-    return flag("thinking_mismatch", str(found), None if found.many else "warning")
+    return thought(row.reasoning_tokens for row in facts.rows if row.ok or row.cut).mismatch
 
 
 def cached_answers(facts: Facts) -> Flag | None:

@@ -11,7 +11,7 @@ from paribus.site import words
 from paribus.site.content import Run
 from paribus.site.page import Site, figure_path, run_path
 from paribus.site.pages.duel import BASE, NOBODY, Duel, DuelRow
-from paribus.site.pages.headline import as_served
+from paribus.site.pages.headline import as_served, best_of
 from paribus.site.pages.names import gate_words, inherits
 from paribus.site.pages.table import Cell, beside
 
@@ -36,7 +36,7 @@ def quality_rows(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[
             and as_served(r)
         ]
         left, right = (
-            _chosen([r for r in runs if r.row["stack"] == stack and meant(r)])
+            best_of(r for r in runs if r.row["stack"] == stack and meant(r))
             for (stack, _), meant in zip(pair.sides(), both, strict=True)
         )
         if left is None and right is None:
@@ -98,11 +98,6 @@ def _gates(site: Site, stack: str, card: str, demo: bool) -> str:
     if len(set(said.values())) <= 1:
         return next(iter(said.values()), DECLARED)
     return ", ".join(f"{decoder} {words}" for decoder, words in said.items())
-
-
-def _chosen(runs: Sequence[Run]) -> Run | None:
-    """The last run, a sound one before a faulty one and a whole one before one at a scale too small for a ranking."""
-    return max(runs, key=lambda r: (r.sound, not r.preliminary, str(r.row["started_at"]), r.id), default=None)
 
 
 def _score(run: Run | None) -> Cell:

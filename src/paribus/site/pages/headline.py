@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from paribus.site.content import Content, Figure, Run
 
@@ -136,6 +136,11 @@ def board_runs(content: Content, hardware: str, scenario: str) -> list[Run]:
         for run in content.speed_runs
         if run.row["hardware"] == hardware and run.row["scenario_or_task"] == scenario and as_served(run)
     ]
+
+
+def best_of(runs: Iterable[Run]) -> Run | None:
+    """The last run, a sound one before a faulty one and a whole one before one at a scale too small for a ranking."""
+    return max(runs, key=lambda r: (r.sound, not r.preliminary, str(r.row["started_at"]), r.id), default=None)
 
 
 def as_served(run: Run) -> bool:

@@ -12,7 +12,7 @@ from paribus.site import words
 from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Run, Score
 from paribus.site.page import Page, Site, View, board_path, run_path
-from paribus.site.pages.headline import as_served, lead_metric
+from paribus.site.pages.headline import as_served, best_of, lead_metric
 from paribus.site.pages.names import CPU_TRACK, METHODS, gate_words, hardware_title, inherits, measure_title, run_words
 from paribus.site.pages.table import Cell, beside, figure_cell
 
@@ -149,12 +149,8 @@ def _speeds(
 
 
 def _latest(runs: Sequence[Run], scenario: str, metric: str | None) -> Figure | None:
-    """The figure of the newest run, of those that nothing is wrong with and of whole ones where there are any.
-
-    All of them stand on the scenario's board.
-    """
-    here = [r for r in runs if r.row["scenario_or_task"] == scenario and metric in r.figures]
-    best = max(here, key=lambda r: (r.sound, not r.preliminary, str(r.row["started_at"]), r.id), default=None)
+    """The figure of the run that stands for them (`best_of`). All of them stand on the scenario's board."""
+    best = best_of(r for r in runs if r.row["scenario_or_task"] == scenario and metric in r.figures)
     return best.figures[metric] if best is not None and metric is not None else None
 
 

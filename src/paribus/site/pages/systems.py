@@ -128,7 +128,7 @@ def _drafters(model: ModelFile) -> Iterator[Weighed]:
             if decoder.drafter is not None:
                 users.setdefault(decoder.drafter, []).append(name)
     for drafter, names in users.items():
-        memory = f"{drafter.needs_gb:.2g} GB more" if drafter.needs_gb else "not known"
+        memory = f"{drafter.needs_gb:.2g} GB more" if drafter.sized else "not known"
         yield _weighed(f"drafter of {', '.join(dict.fromkeys(names))}", drafter, memory, "")
 
 
