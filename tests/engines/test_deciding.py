@@ -181,15 +181,21 @@ def test_a_variable_that_the_adapter_does_not_list_is_refused(name: str, variabl
         prepare(adapter, launch, Path("/nowhere"))
 
 
-def test_a_variable_that_the_adapter_lists_reaches_the_process_and_none_takes_it_online(monkeypatch) -> None:
-    seen: dict[str, str] = {}
+@pytest.fixture
+def seen(monkeypatch) -> dict[str, str]:
+    """The variables that a process would be started with."""
+    found: dict[str, str] = {}
 
     class Tree:
         @staticmethod
         def start(command, *, log, environment, folder, keep):
-            seen.update(environment)
+            found.update(environment)
 
     monkeypatch.setattr(starting_module, "ProcessTree", Tree)
+    return found
+
+
+def test_a_variable_that_the_adapter_lists_reaches_the_process_and_none_takes_it_online(seen) -> None:
     system = system_on("vllm")
     adapter, launch = launch_of(system, {**system.launch_on(), "VLLM_USE_V2_MODEL_RUNNER": "1"})
     check_launch(adapter, launch)
@@ -215,15 +221,9 @@ LIBRARIES = [(name, variable) for name in ("vllm", "sglang", "llamacpp", "mlx") 
 
 
 @pytest.mark.parametrize(("name", "variable"), [*LEFT_OVER.items(), *LIBRARIES])
-def test_a_setting_left_over_in_the_shell_does_not_reach_the_engine(monkeypatch, name: str, variable: str) -> None:
-    seen: dict[str, str] = {}
-
-    class Tree:
-        @staticmethod
-        def start(command, *, log, environment, folder, keep):
-            seen.update(environment)
-
-    monkeypatch.setattr(starting_module, "ProcessTree", Tree)
+def test_a_setting_left_over_in_the_shell_does_not_reach_the_engine(
+    seen, monkeypatch, name: str, variable: str
+) -> None:
     monkeypatch.setenv(variable, "2")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     system = system_on(name)

@@ -17,6 +17,12 @@ def running() -> Running:
     return Running("http://127.0.0.1:1", "", launch_of(PLAIN))
 
 
+def answered(monkeypatch, name: str, page) -> None:
+    """The engine's pages, whoever asks for them: its adapter, or what adapters share."""
+    for module in (f"adapters.{name}", "thinking"):
+        monkeypatch.setattr(f"paribus.engines.{module}.ask_json", page)
+
+
 def served(monkeypatch, name: str, *, obeys: bool) -> None:
     """The engine's pages: a template that reads the switch, or one that doesn't."""
 
@@ -30,7 +36,7 @@ def served(monkeypatch, name: str, *, obeys: bool) -> None:
         text = f"hello{(body or {}).get('tokens')}"
         return {"prompt": text, "text": text}
 
-    monkeypatch.setattr(f"paribus.engines.adapters.{name}.ask_json", page)
+    answered(monkeypatch, name, page)
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
@@ -55,7 +61,7 @@ def test_an_answer_without_the_prompt_shows_none_and_blames_no_file(monkeypatch,
     def page(url: str, *_: object, **__: object) -> object:
         return {"tokens": [1]} if url.endswith("/tokenize") else answer
 
-    monkeypatch.setattr(f"paribus.engines.adapters.{name}.ask_json", page)
+    answered(monkeypatch, name, page)
     assert engine(name).rendered(running()) is None
     said = switch_seen(engine(name), running(), {"rendered_prompt": engine(name).rendered(running())})
     assert said == {"thinking_switch": f"not seen: {name} shows no rendered prompt"}
@@ -66,7 +72,7 @@ def test_as_much_of_a_prompt_is_kept_as_is_compared(monkeypatch, name):
     def page(url: str, *_: object, **__: object) -> object:
         return {"tokens": [1]} if url.endswith("/tokenize") else dict.fromkeys(("prompt", "text"), "x" * 3 * SHOWN)
 
-    monkeypatch.setattr(f"paribus.engines.adapters.{name}.ask_json", page)
+    answered(monkeypatch, name, page)
     assert engine(name).rendered(running()) == "x" * SHOWN
 
 

@@ -196,6 +196,7 @@ def observed(monkeypatch, system, props=PROPS):
         return props if url.endswith("/props") else {"prompt": "<turn>user\nhello\n<turn>assistant\n"}
 
     monkeypatch.setattr(adapter_module, "ask_json", ask)
+    monkeypatch.setattr("paribus.engines.thinking.ask_json", ask)
     found = engine("transformers").observe(Running("http://127.0.0.1:1", "", launch_of(system)))
     return found, asked
 

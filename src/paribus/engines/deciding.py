@@ -20,6 +20,10 @@ from paribus.engines.numbers import NOT_SAID, declared_numbers, word
 if TYPE_CHECKING:
     from paribus.engines.base import Engine, Launch
 
+OF_TORCH = frozenset({"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
+OF_NCCL = frozenset({"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE"})
+"""Variables of libraries that several engines stand on and a file may set: how memory is kept, which links are used."""
+
 Allows = Callable[[System, str, Scalar], bool]
 
 

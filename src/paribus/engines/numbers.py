@@ -11,8 +11,8 @@ from typing import Any
 
 from paribus.catalog import System
 
-NUMBERS = {"kv_cache": "keys and values", "quantization": "quantisation", "dtype": "type of numbers"}
-"""Conditions that a server tells of its numbers, and how they read."""
+NUMBERS = ("kv_cache", "quantization", "dtype")
+"""Conditions that a server tells of its numbers: types of keys and values, of the weights, of what is computed."""
 
 NOT_SAID = frozenset({"", "auto"})
 """Words that leave it to the engine."""
@@ -73,6 +73,12 @@ def declared_numbers(system: System) -> dict[str, str]:
         "dtype": precision.dtype or (name if plain else None),
     }
     return {which: word(value) for which, value in said.items() if value is not None}
+
+
+def other_numbers(system: System, observed: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """The types that a running server tells otherwise than its precision declares: declared and told, by name."""
+    said, told = declared_numbers(system), told_numbers(observed)
+    return {name: (said[name], told[name]) for name in said if told.get(name, said[name]) != said[name]}
 
 
 def told_numbers(observed: Mapping[str, Any]) -> dict[str, str]:

@@ -15,7 +15,16 @@ from typing import Any
 from paribus.catalog.models import CONTEXT_SETTINGS
 from paribus.conditions import EnvironmentFault
 from paribus.engines.base import Engine, Launch
-from paribus.engines.numbers import NOT_SAID, NOT_TOLD, UNREAD, Choice, declared_numbers, told_numbers, word
+from paribus.engines.numbers import (
+    NOT_SAID,
+    NOT_TOLD,
+    UNREAD,
+    Choice,
+    declared_numbers,
+    other_numbers,
+    told_numbers,
+    word,
+)
 
 
 def differing(declared: Mapping[str, Any], effective: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -67,8 +76,7 @@ def read_back(engine: Engine, launch: Launch, observed: Mapping[str, Any]) -> di
     found = differing(declared, effective)
     told, said = told_numbers(observed), declared_numbers(launch.system)
     deciding = {*CONTEXT_SETTINGS, *decoder.lossy, *engine.deciding}
-    faults = {name: (said[name], told[name]) for name in said if told.get(name, said[name]) != said[name]}
-    faults |= {name: both for name, both in found.items() if name in deciding}
+    faults = other_numbers(launch.system, observed) | {name: both for name, both in found.items() if name in deciding}
     for name, (wanted, runs) in faults.items():
         raise EnvironmentFault(
             f"{launch.system.name}: declared is {name} {wanted}, but {engine.name} runs with {runs}: "

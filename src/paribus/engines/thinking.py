@@ -9,6 +9,7 @@ from typing import Any
 from paribus.catalog import System
 from paribus.conditions import EnvironmentFault
 from paribus.engines.base import Engine, Running
+from paribus.engines.local import NoAnswer, ask_json
 
 SHOWN = 2000
 """Characters of a rendered prompt that are kept. A longer one may differ in what is cut off."""
@@ -18,6 +19,16 @@ def shown(answer: Any, name: str) -> str | None:
     """The rendered prompt out of a server's answer, as much of it as is kept; None where the answer has none."""
     text = answer.get(name) if isinstance(answer, Mapping) else None
     return text[:SHOWN] if isinstance(text, str) else None
+
+
+def by_template(running: Running) -> str | None:
+    """One short message as a server's `/apply-template` renders it (llama.cpp's page, and our own server's), with the
+    system's switch for thinking; None where it doesn't."""
+    body = {"messages": [{"role": "user", "content": "hello"}], **running.launch.system.thinking_settings}
+    try:
+        return shown(ask_json(f"{running.base}/apply-template", body), "prompt")
+    except NoAnswer:
+        return None
 
 
 def switch_seen(engine: Engine, running: Running, read: Mapping[str, Any]) -> dict[str, str]:

@@ -85,7 +85,8 @@ def _of_run(connection: duckdb.DuckDBPyConnection, root: Path, text: str, metric
 def _citation(figure: dict[str, Any], runs: list[dict[str, Any]], edition: str, cut: list[str]) -> Citation:
     dates = sorted({run["started_at"][:10] for run in runs})
     ids = " and ".join(f"{run['system']} ({run['run_id']})" for run in runs)
-    unranked = superseded_words(figure.get("superseded_by")) + ("" if figure["ranked"] else ", not ranked")
+    fate = superseded_words(figure.get("superseded_by"))
+    unranked = fate + ("" if figure["ranked"] else ", not ranked")
     figure_id = figure["figure_id"]
     demo = any(run["demo"] for run in runs)
     warning = (f"{NOT_FOR_CITING}. " if demo else "") + "".join(f"{text} " for text in cut)
@@ -94,7 +95,6 @@ def _citation(figure: dict[str, Any], runs: list[dict[str, Any]], edition: str, 
         f"Measured {' and '.join(dates)}: {ids}; Paribus, edition {edition}, figure {figure_id}{unranked}."
     )
     title = f"{figure['title']}: {' and '.join(run['system'] for run in runs)}"
-    fate = superseded_words(figure.get("superseded_by"))
     source = f"Paribus results, edition {edition}, figure {figure_id}{fate}, measured {dates[-1]}, CC-BY-4.0."
     plain = f"{warning}Paribus contributors ({dates[-1][:4]}). {title}. {source}"
     return Citation(figure_id, sentence, plain, _bibtex(figure_id, title, edition, dates[-1], demo=demo))

@@ -19,9 +19,9 @@ from paribus.engines.base import Adapter, How, Launch, Running, refuse_unknown
 from paribus.engines.bounds import OFF, RATE, Bound, counts
 from paribus.engines.counters import LLAMACPP
 from paribus.engines.deciding import own
-from paribus.engines.local import NoAnswer, ask_json
+from paribus.engines.local import ask_json
 from paribus.engines.scoring import Call, token_ids
-from paribus.engines.thinking import shown
+from paribus.engines.thinking import by_template
 from paribus.machine.cpu import usable_cores
 
 _LAUNCH: dict[str, Scalar] = {
@@ -109,7 +109,7 @@ class LlamaCpp(Adapter):
 
     def rendered(self, running: Running) -> str | None:
         """By `/apply-template`."""
-        return _rendered(running.base, running.launch.system)
+        return by_template(running)
 
     def observe(self, running: Running) -> dict[str, Any]:
         """Version, slots, context and sampling defaults from `/props`, the rendered prompt from `/apply-template`.
@@ -129,7 +129,7 @@ class LlamaCpp(Adapter):
             "settings": {"context_per_slot": context, "slots": slots},
             "sampling_defaults": _sampling_defaults(defaults["params"]),
             "weights_format": str(props.get("model_ftype", "not stated")),
-            "rendered_prompt": _rendered(running.base, running.launch.system),
+            "rendered_prompt": self.rendered(running),
             "kv_cache": _cache(running.log),
         }
 
@@ -297,16 +297,6 @@ def _sampling_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
         for name in names
         if name in params
     }
-
-
-def _rendered(base: str, system: System) -> str | None:
-    """How the chat template renders one short message: shows the system prompt and the switch for thinking."""
-    body = {"messages": [{"role": "user", "content": "hello"}], **system.thinking_settings}
-    try:
-        answer = ask_json(f"{base}/apply-template", body)
-    except NoAnswer:
-        return None
-    return shown(answer, "prompt")
 
 
 ENGINE = LlamaCpp()

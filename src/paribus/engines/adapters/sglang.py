@@ -18,7 +18,7 @@ from paribus.conditions import UsageError
 from paribus.engines.base import Adapter, Compilation, How, Launch, Running, refuse_penalties, refuse_unknown
 from paribus.engines.bounds import OFF, RATE, SHARE, counts
 from paribus.engines.counters import SGLANG
-from paribus.engines.deciding import one_of, own
+from paribus.engines.deciding import OF_NCCL, OF_TORCH, one_of, own
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.numbers import NOT_SAID, word
 from paribus.engines.scoring import Call, chat_messages, gap, token_ids
@@ -84,7 +84,7 @@ _DECIDING = {
     "dtype": own("dtype"),
     "mamba_ssm_dtype": one_of(instead="the model says the type of its state"),
 }
-_VARIABLES = frozenset({"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
+_VARIABLES = OF_NCCL | OF_TORCH
 """None of SGLang's own: some load code or make up what is accepted (`SGLANG_EXTERNAL_MODEL_PACKAGE`,
 `SGLANG_SIMULATE_ACC_METHOD`; sglang/srt/environ.py), and no recipe of the catalog sets one."""
 
@@ -257,7 +257,7 @@ class SGLang(Adapter):
             "sampling_defaults": info.get("sampling_defaults"),
             "admitted": int(admitted) if admitted is not None else None,
             "context_per_slot": _context(running),
-            "rendered_prompt": _rendered(running),
+            "rendered_prompt": self.rendered(running),
             "server_memory_gb": _memory(states[0].get("memory_usage")),
             **_numbers(info, running.log),
             "settings": settings,
@@ -266,7 +266,15 @@ class SGLang(Adapter):
 
     def rendered(self, running: Running) -> str | None:
         """By `/tokenize` of a message and `/detokenize`."""
-        return _rendered(running)
+        system = running.launch.system
+        model = {"model": system.name.model}
+        wanted = {"messages": [{"role": "user", "content": "hello"}], "add_generation_prompt": True}
+        try:
+            tokens = ask_json(f"{running.base}/tokenize", {**model, **wanted, **system.thinking_settings})["tokens"]
+            answer = ask_json(f"{running.base}/detokenize", {**model, "tokens": tokens, "skip_special_tokens": False})
+        except (NoAnswer, LookupError):
+            return None
+        return shown(answer, "text")
 
     def compilations(self, log_text: str) -> list[Compilation]:
         """Captured graphs and compiled shapes, with their seconds."""
@@ -378,19 +386,6 @@ def _context(running: Running) -> int | None:
     models = ask_json(f"{running.base}/v1/models", timeout_s=30)["data"]
     told = models[0].get("max_model_len") if models else None
     return int(told) if told is not None else None
-
-
-def _rendered(running: Running) -> str | None:
-    """How the chat template renders one short message with this system's switch for thinking: its tokens as text."""
-    system = running.launch.system
-    model = {"model": system.name.model}
-    wanted = {"messages": [{"role": "user", "content": "hello"}], "add_generation_prompt": True}
-    try:
-        tokens = ask_json(f"{running.base}/tokenize", {**model, **wanted, **system.thinking_settings})["tokens"]
-        answer = ask_json(f"{running.base}/detokenize", {**model, "tokens": tokens, "skip_special_tokens": False})
-    except (NoAnswer, LookupError):
-        return None
-    return shown(answer, "text")
 
 
 def _memory(told: Mapping[str, Any] | None) -> dict[str, float] | None:

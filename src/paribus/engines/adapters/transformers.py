@@ -14,9 +14,9 @@ from paribus.catalog import System
 from paribus.conditions import UsageError
 from paribus.engines.base import COUNTERS, GAUGES, Adapter, Compilation, Launch, Running, refuse_unknown
 from paribus.engines.bounds import RATE, Bound, counts
-from paribus.engines.deciding import one_of, own
-from paribus.engines.local import NoAnswer, ask_json
-from paribus.engines.thinking import shown
+from paribus.engines.deciding import OF_TORCH, one_of, own
+from paribus.engines.local import ask_json
+from paribus.engines.thinking import by_template
 from paribus.machine.cpu import usable_cores
 
 _LAUNCH: dict[str, str] = {
@@ -79,7 +79,7 @@ class Transformers(Adapter):
 
     deciding = _DECIDING
     bounds = _BOUNDS
-    variables = frozenset({"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
+    variables = OF_TORCH
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -122,7 +122,7 @@ class Transformers(Adapter):
 
     def rendered(self, running: Running) -> str | None:
         """By `/apply-template`."""
-        return _rendered(running.base, running.launch.system)
+        return by_template(running)
 
     def observe(self, running: Running) -> dict[str, Any]:
         """Everything from `/props`, and the rendered prompt with the system's switch for thinking."""
@@ -147,7 +147,7 @@ class Transformers(Adapter):
             "dtype": props["dtype"],
             # Of masked diffusion every pass reads the whole text again; the others' cache has the model's type.
             "kv_cache": "none" if props["family"] == "masked-diffusion" else props["dtype"],
-            "rendered_prompt": _rendered(running.base, system),
+            "rendered_prompt": self.rendered(running),
         } | ({"research_implementation": True} if props["research_implementation"] else {})
 
 
@@ -184,15 +184,6 @@ def _marks(engine: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if len(marks) == 1:
         raise UsageError(f"{engine} needs both {' and '.join(_MARKS)}, or neither")
     return {"reasoning": marks} if marks else {}
-
-
-def _rendered(base: str, system: System) -> str | None:
-    """How the chat template renders one short message: shows the system prompt and the switch for thinking."""
-    body = {"messages": [{"role": "user", "content": "hello"}], **system.thinking_settings}
-    try:
-        return shown(ask_json(f"{base}/apply-template", body), "prompt")
-    except NoAnswer:
-        return None
 
 
 ENGINE = Transformers("transformers")

@@ -48,10 +48,9 @@ _SURROUNDINGS = {
 }
 
 
-_IN_FORCE = {"engine_dtype": "dtype", "engine_kv_cache": "kv_cache_dtype", "engine_quantization": "quantization"}
-"""What the engine says when it starts, beside what was asked for: told where the catalog leaves it open."""
-_NUMBERS = {"engine_dtype": "dtype", "engine_kv_cache": "kv_cache", "engine_quantization": "quantization"}
-"""The same, as conditions."""
+_IN_FORCE = {"dtype": "dtype", "kv_cache": "kv_cache_dtype", "quantization": "quantization"}
+"""What the engine says when it starts (`engine_...` of the log's findings), beside what was asked for: conditions, and
+the launch settings that they answer to."""
 
 
 _BOUNDS = {
@@ -118,16 +117,17 @@ class Vllm(Adapter):
         read = given or {}
         settings = {"max_model_len": int(models["data"][0]["max_model_len"])}
         settings |= {name: read[name] for name in running.launch.settings if name in read}
-        settings |= {ours: found[theirs] for theirs, ours in _IN_FORCE.items() if theirs in found}
+        numbers = {name: found[f"engine_{name}"] for name in _IN_FORCE if f"engine_{name}" in found}
+        settings |= {_IN_FORCE[name]: value for name, value in numbers.items()}
         settings |= _denoising(running, read)
         return {
             "engine_version": f"vllm {ask_json(f'{running.base}/version')['version']}",
             "context_per_slot": settings["max_model_len"],
             "sampling_defaults": _sampling_defaults(running, given),
-            "rendered_prompt": _rendered(running),
+            "rendered_prompt": self.rendered(running),
             "attention_backend": _attention(running, read, found),
             **{name: value for name, value in found.items() if not name.startswith("engine_")},
-            **{ours: found[theirs] for theirs, ours in _NUMBERS.items() if theirs in found},
+            **numbers,
             # What isn't among the arguments is vLLM's default, which is then what it was started with.
             **({} if given is None else {"admitted": int(read.get("max_num_seqs", admitted(running.launch)))}),
             "settings": settings,
@@ -135,7 +135,19 @@ class Vllm(Adapter):
 
     def rendered(self, running: Running) -> str | None:
         """By `/tokenize` of a message and `/detokenize`."""
-        return _rendered(running)
+        system = running.launch.system
+        asked = {
+            "model": system.name.model,
+            "messages": [{"role": "user", "content": "hello"}],
+            "add_generation_prompt": True,
+            **{n: v for n, v in system.thinking_settings.items() if n == "chat_template_kwargs"},
+        }
+        try:
+            tokens = ask_json(f"{running.base}/tokenize", asked)["tokens"]
+            answer = ask_json(f"{running.base}/detokenize", {"model": system.name.model, "tokens": tokens})
+        except (NoAnswer, LookupError, TypeError):
+            return None
+        return shown(answer, "prompt")
 
     def compilations(self, log_text: str) -> list[Compilation]:
         """Graphs compiled and captured, and kernels compiled while serving."""
@@ -180,23 +192,6 @@ def _attention(running: Running, given: dict[str, Any], found: dict[str, Any]) -
     if "attention_backend" in found:
         return str(found["attention_backend"])
     return str(given.get("attention_backend") or running.launch.settings.get("attention_backend", "not stated"))
-
-
-def _rendered(running: Running) -> str | None:
-    """How the chat template renders one short message with this system's switch for thinking."""
-    system = running.launch.system
-    asked = {
-        "model": system.name.model,
-        "messages": [{"role": "user", "content": "hello"}],
-        "add_generation_prompt": True,
-        **{n: v for n, v in system.thinking_settings.items() if n == "chat_template_kwargs"},
-    }
-    try:
-        tokens = ask_json(f"{running.base}/tokenize", asked)["tokens"]
-        answer = ask_json(f"{running.base}/detokenize", {"model": system.name.model, "tokens": tokens})
-    except (NoAnswer, LookupError, TypeError):
-        return None
-    return shown(answer, "prompt")
 
 
 ENGINE = Vllm("vllm")

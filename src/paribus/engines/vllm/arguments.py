@@ -12,7 +12,7 @@ from typing import Any
 from paribus.catalog import Scalar, System
 from paribus.conditions import UsageError
 from paribus.engines.base import Launch
-from paribus.engines.deciding import keys, one_of, own
+from paribus.engines.deciding import OF_NCCL, OF_TORCH, keys, one_of, own
 from paribus.engines.vllm.denoising import diffusion_config, needs_generation_file
 from paribus.engines.vllm.drafting import SPECULATIVE, speculative_config
 
@@ -114,12 +114,10 @@ DECIDING = {
 """Launch settings that decide the answers (`paribus.engines.deciding`): `load_format: dummy` makes weights up,
 `attention_config` has quantised queries and keys among its keys, `compilation_config` names code to be run."""
 
-VARIABLES = frozenset(
-    {
-        "NCCL_NVLS_ENABLE",
-        "NCCL_P2P_DISABLE",
-        "PYTORCH_ALLOC_CONF",
-        "PYTORCH_CUDA_ALLOC_CONF",
+VARIABLES = (
+    OF_NCCL
+    | OF_TORCH
+    | {
         "VLLM_ALLREDUCE_USE_SYMM_MEM",
         "VLLM_CPU_KVCACHE_SPACE",
         "VLLM_CPU_OMP_THREADS_BIND",
