@@ -30,7 +30,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from truth_clients import CONTESTANTS, Answer, Ask, Contestant, Report
+from truth_clients import CONTESTANTS, Answer, Ask, Contestant, Plain, Report
 from truth_traps import run_traps
 
 from scripted import start_server
@@ -119,7 +119,7 @@ def measure(
     """One client under one load."""
     at_once, rate, rounds = load
     pieces = int(rate * given.seconds)
-    slug = f"{contestant.program.split('/')[0] or contestant.name.split()[-1].lower()}-{at_once}x{rate}"
+    slug = f"{type(contestant).__name__.lower()}-{at_once}x{rate}"
     small = replace(plain, url=url, model="f10-n3-i1000", requests=1, at_once=1)
     started = contestant.run(small, folder / f"{slug}-start", given.peers)
     log_of(url, pieces)
@@ -223,7 +223,7 @@ def main() -> None:
             with paced(folder) as url:
                 for contestant in there:  # once for nothing: what Python compiles is kept for the next call
                     first = replace(plain, url=url, model="f10-n3-i1000", requests=1, at_once=1)
-                    contestant.run(first, folder / f"first-{contestant.name.split()[-1].lower()}", given.peers)
+                    contestant.run(first, folder / f"first-{type(contestant).__name__.lower()}", given.peers)
                 rows = []
                 for each in LOADS:
                     for contestant in there:
@@ -234,7 +234,7 @@ def main() -> None:
                     "memory (MB)"]  # fmt: skip
             tables["load"] = table(head, rows)
         if "traps" in asked:
-            timing = [c for c in there if "line reader" not in c.name]
+            timing = [c for c in there if not isinstance(c, Plain)]
             with start_server() as server:
                 to_server = replace(plain, url=server.root)
                 verdicts = run_traps(server, timing, to_server, folder, given.peers, lambda t: print(t, flush=True))

@@ -207,21 +207,35 @@ def own_prompts(ask: Ask, folder: Path) -> Path:
     return path
 
 
-class Lines(Contestant):
-    """A plain client that reads lines, as most do: see `benchmarks/line_client.py`."""
+class Plain(Contestant):
+    """A client of a few lines, to see what more is worth. It is given no trap."""
 
-    name = "a plain line reader"
+    script = ""
 
     def there(self, peers: Path | None) -> bool:
         return True
 
     def command(self, ask: Ask, folder: Path, peers: Path | None) -> list[str]:
-        script = str(HERE / "line_client.py")
-        return [sys.executable, script, ask.url, ask.model, str(ask.requests), str(ask.at_once), "lines.json"]
+        script = str(HERE / self.script)
+        return [sys.executable, script, ask.url, ask.model, str(ask.requests), str(ask.at_once), "told.json"]
 
     def read(self, folder: Path) -> Report:
-        told = json.loads((folder / "lines.json").read_bytes())
+        told = json.loads((folder / "told.json").read_bytes())
         return Report([Answer(**row) for row in told["answers"]], told["failed"])
+
+
+class Lines(Plain):
+    """Reads lines, as most load generators do: see `benchmarks/line_client.py`."""
+
+    name = "a plain line reader"
+    script = "line_client.py"
+
+
+class Bare(Plain):
+    """Keeps bytes and times and does nothing else: see `benchmarks/bare_client.py`."""
+
+    name = "a bare reader"
+    script = "bare_client.py"
 
 
 class AIPerf(Contestant):
@@ -332,4 +346,4 @@ class VllmBench(Contestant):
         return Report(answers, sum(bool(error) for error in told["errors"]))
 
 
-CONTESTANTS: tuple[Contestant, ...] = (Ours(), Lines(), AIPerf(), GuideLLM(), VllmBench())
+CONTESTANTS: tuple[Contestant, ...] = (Ours(), Bare(), Lines(), AIPerf(), GuideLLM(), VllmBench())

@@ -1,7 +1,7 @@
 """The event loop of a load generator, and how late it runs.
 
 `run` drives a coroutine on uvloop with the garbage collector held back. `LagMeter` measures what an arriving byte
-meets: a helper process writes its clock into a pipe every 10 ms, and the loop notes how much later it read it.
+meets: a helper process writes its clock into a pipe every 25 ms, and the loop notes how much later it read it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
-_PERIOD_S = 0.01
+_PERIOD_S = 0.025
 _STAMP = struct.Struct("<q")
 # The helper ends by itself: writing into a pipe without a reader is a signal that kills it.
 _PINGER = """
