@@ -8,7 +8,8 @@ import pytest
 from speed_making import make_row
 
 from paribus.conditions import FLAGS, flag
-from paribus.speed.flags import ROW_FLAGS, ROW_RULES, START_RULES, Facts, judge, pooled
+from paribus.speed.flags import Facts
+from paribus.speed.judging import ROW_RULES, START_RULES, judge, pooled
 from paribus.speed.metrics.tokens import UsageCheck
 
 GOOD = make_row()
@@ -118,8 +119,15 @@ def test_every_rule_of_the_table_is_tested_and_every_flag_is_known():
     tested = {name for name, *_ in TABLE}
     assert len(ROW_RULES) + len(START_RULES) <= len(tested)
     assert tested <= set(FLAGS)
-    assert {rule.__name__ for rule in ROW_RULES} == ROW_FLAGS
     assert all(rule.__doc__ for rule in ROW_RULES + START_RULES)
+
+
+@pytest.mark.parametrize("rule", ROW_RULES, ids=lambda rule: rule.__name__)
+def test_what_a_rule_on_rows_found_in_a_start_is_judged_anew_over_all_of_them(rule):
+    above = next(above for name, _, above, _ in TABLE if name == rule.__name__)
+    found = rule(above)
+    assert found.id == rule.__name__, "a rule on rows is known by the flag that it sets"
+    assert pooled([[found]], rows(FAILED, 0, 100)) == []
 
 
 def test_nothing_measured_is_no_reason_to_flag_or_fail():

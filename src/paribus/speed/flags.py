@@ -1,4 +1,4 @@
-"""When a speed run is flagged: one function a rule, one table. What the flags mean: `paribus.conditions.flags`."""
+"""When a speed run is flagged: one function a rule (the table: `judging`). What flags mean: `conditions.flags`."""
 
 from __future__ import annotations
 
@@ -344,72 +344,3 @@ def power_limited(facts: Facts) -> Flag | None:
 def energy_disagrees(facts: Facts) -> Flag | None:
     """Energy counter and power integral differ by more than 5%."""
     return flag("energy_disagrees", facts.energy_disagrees) if facts.energy_disagrees else None
-
-
-ROW_RULES: tuple[Rule, ...] = (failures, degenerate, capped, cached, late)
-"""Rules on rows alone: judged again over all starts of a run."""
-
-START_RULES: tuple[Rule, ...] = (
-    not_started,
-    died,
-    usage_missing,
-    usage_unverified,
-    usage_mismatch,
-    counters_disagree,
-    thinking_mismatch,
-    cached_answers,
-    client_bound,
-    admits,
-    not_stationary,
-    compiled_in_window,
-    hardly_accepted,
-    settings_differ,
-    research_implementation,
-    drift,
-    fewer_at_once,
-    short_window,
-    preliminary,
-    sampling_left_out,
-    sampler_mismatch,
-    sampler_unverified,
-    synthetic,
-    no_done,
-    revised,
-    busy,
-    throttled,
-    power_limited,
-    energy_disagrees,
-)
-"""Rules on what else was seen: a run carries what any of its starts carries."""
-
-ROW_FLAGS = frozenset({"failures", "degenerate", "capped", "cached", "late"})
-
-
-def judge(facts: Facts, rules: Sequence[Rule] = ROW_RULES + START_RULES) -> list[Flag]:
-    """The flags of one start: every rule of the table, then those found elsewhere, each id once."""
-    found = [f for rule in rules if (f := rule(facts)) is not None]
-    return list({f.id: f for f in (*facts.also, *found)}.values())
-
-
-_RANK = {"note": 0, "warning": 1, "invalid": 2}
-
-
-def pooled(starts: Sequence[Sequence[Flag]], facts: Facts) -> list[Flag]:
-    """The flags of a run: row rules judged over all rows; of the others the severest, saying in how many starts."""
-    worst: dict[str, Flag] = {}
-    seen: Counter[str] = Counter()
-    for flags in starts:
-        for one in flags:
-            if one.id in ROW_FLAGS:
-                continue
-            seen[one.id] += 1
-            if one.id not in worst or _RANK[one.severity] > _RANK[worst[one.id].severity]:
-                worst[one.id] = one
-    several = len(starts) > 1
-    others = [
-        one.model_copy(update={"text": f"{one.text.rstrip('.')} (in {seen[one.id]} of {len(starts)} starts)."})
-        if several and seen[one.id] < len(starts)
-        else one
-        for one in worst.values()
-    ]
-    return [*judge(facts, ROW_RULES), *others]

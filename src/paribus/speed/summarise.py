@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from paribus.speed.derive import row_of
-from paribus.speed.flags import Facts, judge, pooled
+from paribus.speed.flags import Facts
+from paribus.speed.judging import judge, pooled
 from paribus.speed.metrics.acceptance import acceptance
 from paribus.speed.metrics.answer_time import answer_time
 from paribus.speed.metrics.decode_speed import decode_speed
