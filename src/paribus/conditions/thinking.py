@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -15,19 +16,47 @@ FEW = 0.01
 OPENS, CLOSES = "<think>", "</think>"
 """Around reasoning in the text of a server that doesn't tell it apart."""
 
+_ENDS = re.compile(rf"(?P<line>^[ \t]*+{CLOSES}[ \t]*+$)|{CLOSES}", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*+(?:```|~~~)", re.MULTILINE)
+_AGAIN = re.compile(rf"^[ \t]*+{OPENS}(.*?)(?:{CLOSES}|\Z)", re.MULTILINE | re.DOTALL)
+
 
 def apart(text: str) -> tuple[str, str]:
     """A text's inline reasoning and the rest, without the tags between them.
 
-    The reasoning ends at the last `</think>`; its opening tag may stand in the prompt, where the template wrote it.
-    Without an end all that follows `<think>` is reasoning. Blanks alone are no thought.
+    Reasoning opens the text: with `<think>` (after blanks), up to its `</think>` or else the end; or with its tag in
+    the prompt, where the template wrote it, up to a `</think>` with no `<think>` before it. Where it did, blocks that
+    begin later lines belong to it. Other tags, and those in code, are quoted by an answer. Blanks are no thought.
     """
-    inline, closed, rest = text.rpartition(CLOSES)
-    if closed:
-        inline = inline.lstrip().removeprefix(OPENS)
-    else:
-        rest, _, inline = text.partition(OPENS)
-    return (inline, rest) if inline.strip() else ("", rest)
+    thoughts: list[str] = []
+    end = None if _opens(text) else _end(text.partition(OPENS)[0])
+    if end is not None:
+        thoughts.append(text[: end.start()])
+        text = text[end.end() :]
+    while _opens(text):
+        text = text.lstrip().removeprefix(OPENS)
+        end = _end(text) or _ENDS.search(text)
+        thoughts.append(text[: end.start()] if end else text)
+        text = text[end.end() :] if end else ""
+    if thoughts:
+        thoughts += _AGAIN.findall(text)
+        text = _AGAIN.sub("", text)
+    return "".join(each for each in thoughts if each.strip()), text
+
+
+def _opens(text: str) -> bool:
+    return text.lstrip().startswith(OPENS)
+
+
+def _end(text: str) -> re.Match[str] | None:
+    """The first `</think>` that stands on a line of its own, or is neither code nor quoted."""
+    return next((end for end in _ENDS.finditer(text) if end["line"] or not _quoted(text, end)), None)
+
+
+def _quoted(text: str, end: re.Match[str]) -> bool:
+    line = text[text.rfind("\n", 0, end.start()) + 1 : end.start()]
+    code = len(_FENCE.findall(text, 0, end.start())) % 2 or line.count("`") % 2
+    return bool(code) or text[: end.start()].endswith(("'", '"'))
 
 
 @dataclass(frozen=True)
