@@ -35,6 +35,8 @@ def speculate(params: Any, wanted: dict[str, Any]) -> None:
 
 
 FLASH = {"auto": "AUTO", "on": "ENABLED", "off": "DISABLED"}
+LAYERS = {"auto": -1, "all": -2}
+"""Numbers that stand for words in llama.cpp's `--n-gpu-layers` (common/arg.cpp)."""
 
 
 def options(params: Any, wanted: dict[str, Any]) -> None:
@@ -42,6 +44,8 @@ def options(params: Any, wanted: dict[str, Any]) -> None:
     for key, value in wanted.items():
         if key == "flash_attn":
             params.flash_attn_type = getattr(xllamacpp.llama_flash_attn_type, f"LLAMA_FLASH_ATTN_TYPE_{FLASH[value]}")
+        elif key == "n_gpu_layers":
+            params.n_gpu_layers = LAYERS.get(value, value)
         elif key.startswith("cache_type_"):
             setattr(params, key, getattr(xllamacpp.ggml_type, f"GGML_TYPE_{value.upper()}"))
         else:

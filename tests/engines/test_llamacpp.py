@@ -1,8 +1,11 @@
 """The adapter of llama.cpp: its command, its counters, what it reads back; golden, from recorded pages."""
 
+import importlib.util
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -331,3 +334,17 @@ def test_a_core_is_left_to_the_load_generator_where_there_are_more_than_two(monk
     monkeypatch.setattr("paribus.engines.adapters.llamacpp.usable_cores", lambda: cores)
     plain = CATALOG.system("smollm2-135m--q4-1--llamacpp--plain")
     assert wanted(plain, threads=0)["threads"] == threads
+
+
+@pytest.mark.parametrize(("layers", "number"), [("auto", -1), ("all", -2), (99, 99)])
+def test_the_launcher_sets_the_layers_on_the_card_as_the_programs_flag_does(monkeypatch, layers, number):
+    """common/arg.cpp: `--n-gpu-layers` takes a number, `auto` (-1) or `all` (-2)."""
+    monkeypatch.setitem(sys.modules, "xllamacpp", ModuleType("xllamacpp"))
+    spec = importlib.util.spec_from_file_location("serve_of_llamacpp", ROOT / "envs" / "llamacpp" / "serve.py")
+    launcher = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(launcher)
+    plain = CATALOG.system("smollm2-135m--q4-1--llamacpp--plain")
+    params = SimpleNamespace()
+    launcher.options(params, wanted(plain, n_gpu_layers=layers)["options"])
+    assert params.n_gpu_layers == number
+    assert f"--n-gpu-layers {layers} " in flags(plain, n_gpu_layers=layers)

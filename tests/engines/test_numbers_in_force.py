@@ -54,7 +54,7 @@ def test_what_is_declared_is_read_back_and_kept_as_a_condition(monkeypatch) -> N
         launch_of(GEMMA.format("fp8"), kv_cache_dtype="fp8"),
         of("fp8_e4m3", quantization="compressed-tensors"),
     )
-    assert {name: found[name] for name in NUMBERS} == {
+    assert {name: found[name] for name in NUMBERS if name in found} == {
         "kv_cache": "fp8",
         "quantization": "compressed_tensors",
         "dtype": "bf16",
@@ -64,7 +64,11 @@ def test_what_is_declared_is_read_back_and_kept_as_a_condition(monkeypatch) -> N
 
 def test_a_cache_that_is_left_to_the_engine_has_the_type_that_it_computes_in(monkeypatch) -> None:
     found = vllm_reads(monkeypatch, launch_of(GEMMA.format("bf16")), of("auto"))
-    assert {name: found[name] for name in NUMBERS} == {"kv_cache": "bf16", "quantization": "none", "dtype": "bf16"}
+    assert {name: found[name] for name in NUMBERS if name in found} == {
+        "kv_cache": "bf16",
+        "quantization": "none",
+        "dtype": "bf16",
+    }
 
 
 @pytest.mark.parametrize(
@@ -115,7 +119,7 @@ def test_sglang_tells_by_its_arguments_and_by_its_log(monkeypatch) -> None:
     read = engine("sglang").observe(Running("http://127.0.0.1:1", "", launch))
     assert told_numbers(read) == {}, "left open to the end: nothing is guessed"
     kept = read_back(engine("sglang"), launch, read)
-    assert {name: kept[name] for name in NUMBERS} == {
+    assert {name: kept[name] for name in NUMBERS if name in kept} == {
         "kv_cache": "bf16 as declared, not told",
         "quantization": "none as declared, not told",
         "dtype": "bf16 as declared, not told",

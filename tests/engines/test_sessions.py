@@ -41,6 +41,16 @@ def test_a_session_is_ready_observed_and_gone_afterwards(workplace):
     assert not port_in_use(port)
 
 
+def test_variables_of_the_machine_are_told_by_name_and_never_by_value(workplace, monkeypatch):
+    monkeypatch.setenv("GGML_VK_VISIBLE_DEVICES", "10.0.0.7")
+    with open_one(workplace) as session:
+        assert session.observed["local_variables"] == ["GGML_VK_VISIBLE_DEVICES"]
+        assert "10.0.0.7" not in repr(session.observed)
+    monkeypatch.delenv("GGML_VK_VISIBLE_DEVICES")
+    with open_one(workplace) as session:
+        assert "local_variables" not in session.observed
+
+
 def test_the_measured_part_is_timed_and_counted(workplace):
     with open_one(workplace) as session:
         with session.warming_up():

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from test_vllm import BLOCKS, PLAIN, REJECTION, launch_of
 
-from paribus.catalog import Decoder
+from paribus.catalog import Decoder, System
 from paribus.conditions import EnvironmentFault
 from paribus.engines import engine
 from paribus.engines.base import Running
@@ -94,6 +95,51 @@ def test_in_an_image_the_checkpoint_and_the_written_file_are_read_where_they_lie
     read, _ = observed(monkeypatch, launch, CARD)
     assert read["settings"]["entropy_bound"] == 0.2
     assert read["settings"]["t_max"] == 0.8
+
+
+KERNELS = """\
+(Worker pid=11) INFO 12-01 17:39:01 [__init__.py:1240] Using FlashInferCutlassNvFp4LinearKernel for NVFP4 GEMM
+(Worker pid=11) INFO 12-01 17:39:02 [nvfp4.py:291] Using 'MARLIN' NvFp4 MoE backend out of potential backends: [].
+(Worker pid=11) INFO 12-01 17:39:30 [gpu_model_runner.py:5071] Loading drafter model...
+(Worker pid=11) INFO 12-01 17:39:31 [fp8.py:470] Using TRITON Fp8 MoE backend out of potential backends: ['TRITON'].
+(Worker pid=11) INFO 12-01 17:39:32 [__init__.py:758] Selected CutlassFP8ScaledMMLinearKernel for Fp8LinearMethod
+"""
+"""Written after the source of 0.32.0 (the places are in `paribus.engines.vllm.log`), not run on a card."""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (KERNELS, "MARLIN, FlashInferCutlassNvFp4LinearKernel"),
+        ("\n".join(KERNELS.splitlines()[3:]), "TRITON, CutlassFP8ScaledMMLinearKernel"),
+        ("Using MarlinLinearKernel for mixed-precision linear\n", "MarlinLinearKernel"),
+        ("Using 'MARLIN' WNA16 MoE backend.\n", "MARLIN"),
+        ("Using TRITON Unquantized MoE backend out of potential backends: ['TRITON'].\n", ""),
+        ("Using TRITON_ATTN attention backend out of potential backends: ['TRITON_ATTN'].\n", ""),
+    ],
+)
+def test_the_kernels_of_quantised_weights_are_the_targets_and_not_its_drafters(text, said):
+    assert log.kernels(text) == said
+    assert log.findings(text).get("kernels", "") == said
+
+
+def test_kernels_are_a_condition_of_quantised_weights_only(monkeypatch):
+    launch = launch_of(PLAIN)
+    assert not launch.system.quantised
+    assert "kernels" not in observed(monkeypatch, launch, CARD + KERNELS)[0]
+    name = replace(launch.system.name, precision="fp8")
+    model = launch.system.model.model_copy(update={"precisions": {"fp8": launch.system.precision}})
+    quantised = replace(launch, system=System(model, name))
+    assert observed(monkeypatch, quantised, CARD + KERNELS)[0]["kernels"] == (
+        "MARLIN, FlashInferCutlassNvFp4LinearKernel"
+    )
+
+
+def test_the_type_of_recurrent_state_is_told_where_it_was_set(monkeypatch):
+    line = "non-default args: {'max_num_seqs': 8, 'mamba_ssm_cache_dtype': 'float32'}\n"
+    found, _ = observed(monkeypatch, launch_of(PLAIN), line)
+    assert found["state_cache"] == "float32"
+    assert "state_cache" not in observed(monkeypatch, launch_of(PLAIN), CARD)[0]
 
 
 @pytest.mark.parametrize("text", ["", "non-default args: {'a' 1}", "non-default args: [1]", "KV cache size: x"])

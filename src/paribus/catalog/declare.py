@@ -62,7 +62,7 @@ class Wanted:
             run=str(path),
             declared={**about_system, **about_measure},
             hashes={
-                "answer_class": system.answer_class_hash(build),
+                "answer_class": system.answer_class_hash(build, launch),
                 "system_hash": system_hash,
                 "measure_hash": measure_hash,
                 "conditions": conditions,

@@ -19,6 +19,17 @@ from paribus.catalog.weights import Drafter, Needs
 Globs = list[Annotated[str, Field(pattern=r"^[a-z0-9.*?-]+$")]]
 CONTEXT_SETTINGS = ("context_per_slot", "max_model_len", "context_length")
 """What engines call the tokens that one request may hold: llama.cpp (through our launcher), vLLM, SGLang."""
+KERNEL_SETTINGS = (
+    "VLLM_USE_DEEP_GEMM",
+    "fp4_gemm_runner_backend",
+    "fp8_gemm_runner_backend",
+    "linear_backend",
+    "moe_backend",
+    "moe_runner_backend",
+)
+"""Launch settings by which vLLM and SGLang choose the kernels of quantised weights. Of one checkpoint some keep what is
+multiplied with them at 16 bits, others quantise it as well (vllm/config/kernel.py: `marlin` is "weight-only
+quantization"), and scales differ: that is quantisation, which decides answers (PROTOCOL rule 3)."""
 
 
 def _countable(launch: dict[str, Scalar]) -> dict[str, Scalar]:

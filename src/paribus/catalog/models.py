@@ -13,7 +13,16 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from paribus.catalog.engine_use import CONTEXT_SETTINGS, Decoder, EngineUse, Hosted, Image, Override, split_launch
+from paribus.catalog.engine_use import (
+    CONTEXT_SETTINGS,
+    KERNEL_SETTINGS,
+    Decoder,
+    EngineUse,
+    Hosted,
+    Image,
+    Override,
+    split_launch,
+)
 from paribus.catalog.specs import UNPINNED, Scalar, Sha256, SlugName, Spec, Text, stays_inside
 from paribus.catalog.switches import switch_faults
 from paribus.catalog.weights import CardKind, Drafter, Needs, Precision, Weights
@@ -21,8 +30,10 @@ from paribus.conditions import SystemName, hash12
 
 __all__ = [
     "CONTEXT_SETTINGS",
+    "KERNEL_SETTINGS",
     "NEUTRAL",
     "UNPINNED",
+    "UNQUANTISED",
     "CardKind",
     "Decoder",
     "Drafter",
@@ -56,6 +67,8 @@ NEUTRAL: Mapping[str, float | int] = {
     "repetition_penalty": 1.0,
 }
 """The value of each sampling setting with which it does nothing."""
+UNQUANTISED = frozenset({"bf16", "f16", "f32"})
+"""Precisions whose name says that nothing is quantised."""
 
 
 class Sampling(Spec):
@@ -302,11 +315,12 @@ class System:
             return builds.get(f"program:{self.use.program}")
         return builds.get(self.name.engine)
 
-    def answer_class(self, engine_build: str) -> dict[str, Any]:
+    def answer_class(self, engine_build: str, launch: Mapping[str, Scalar] | None = None) -> dict[str, Any]:
         """Everything that decides the answers (PROTOCOL rule 3), as JSON; its `hash12` is the `answer_class`.
 
-        `engine_build` is the lock hash, image digest or version of the engine. Keys that came later are there only
-        where they say something, so that the hashes of older files stay.
+        `engine_build` is the build of the engine (`build_of`). Of the launch settings (none: those of no particular
+        card) only the kernels of quantised weights count. Keys that came later are there only where they say something,
+        so that the hashes of older files stay.
         """
         lossy_drafter = self.drafter if self.drafter and self.drafter.lossy else None
         later = {
@@ -314,6 +328,8 @@ class System:
             "drafter": lossy_drafter.identity if lossy_drafter else None,
             "quantization": self.precision.quantization,
             "dtype": self.precision.dtype,
+            "state_cache": self.precision.state_cache,
+            "kernels": self._kernels(self.launch_on() if launch is None else launch),
             "hosted": self.use.hosted.model_dump(include={"url", "model"}, exclude_none=True)
             if self.use.hosted
             else None,
@@ -330,6 +346,17 @@ class System:
             "lossy": dict(self.decoder.lossy),
             **{name: value for name, value in later.items() if value},
         }
+
+    @property
+    def quantised(self) -> bool:
+        """Whether its weights are quantised, as far as its file says."""
+        return self.name.precision not in UNQUANTISED or self.precision.quantization not in (None, "none")
+
+    def _kernels(self, launch: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        """The kernels that a launch chooses for quantised weights; what is left to the engine follows from the card."""
+        if not self.quantised:
+            return {}
+        return {name: launch[name] for name in KERNEL_SETTINGS if launch.get(name, "auto") != "auto"}
 
     def declared(self, engine_build: str, launch: dict[str, Scalar]) -> dict[str, Any]:
         """Declared conditions of this system under one launch configuration; their `hash12` is `system_hash`."""
@@ -356,6 +383,6 @@ class System:
             **{name: value for name, value in later.items() if value},
         }
 
-    def answer_class_hash(self, engine_build: str) -> str:
+    def answer_class_hash(self, engine_build: str, launch: Mapping[str, Scalar] | None = None) -> str:
         """12 hex digits: the answer class that quality belongs to."""
-        return hash12(self.answer_class(engine_build))
+        return hash12(self.answer_class(engine_build, launch))

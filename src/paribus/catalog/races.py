@@ -61,11 +61,11 @@ def build_of(system: System, builds: Mapping[str, str]) -> str:
     return build
 
 
-def stacks(systems: Iterable[System], builds: Mapping[str, str]) -> list[Stack]:
-    """The systems grouped into stacks, in order."""
+def stacks(systems: Iterable[System], builds: Mapping[str, str], card: str | None = None) -> list[Stack]:
+    """The systems grouped into stacks, in order, as they are launched on a card (a hardware profile)."""
     found: dict[tuple[str, str], Stack] = {}
     for system in systems:
-        answer_class = system.answer_class_hash(build_of(system, builds))
+        answer_class = system.answer_class_hash(build_of(system, builds), system.launch_on(card))
         key = stack_name(system), answer_class
         found.setdefault(key, Stack(*key)).systems.append(system)
     return list(found.values())

@@ -96,7 +96,7 @@ class _Resolution:
     declared: dict[str, Wanted] = field(default_factory=dict)
 
     def plan(self) -> Plan:
-        groups = stacks(self.selection.systems, self.around.builds)
+        groups = stacks(self.selection.systems, self.around.builds, self.config.hardware)
         simulator = self.around.user_simulator
         wanted = [
             (t.canary is None, declare_task(self.catalog, self.config, t, self.parts.get(t.task), simulator))

@@ -107,6 +107,8 @@ class Precision(Spec):
     """The engine's word for how the weights are quantised, where a recipe or an engine tells it; `none`: not at all."""
     dtype: TypeWord | None = None
     """Type of numbers that is computed with, where the precision's name doesn't say it."""
+    state_cache: TypeWord | None = None
+    """Type of the state of recurrent layers (Mamba, gated delta nets), where a recipe sets it (`float32`)."""
     needs: Needs = Needs()
     source: str | None = None
     verified: bool = True

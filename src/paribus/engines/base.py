@@ -119,7 +119,8 @@ class Engine(Protocol):
     `metrics_path`: its metrics page; None for one that has none. `deciding`: launch settings that decide the answers,
     each with what it may say. `variables`: those that a system's file may give its process, by their exact names.
     `reads`: how the names of variables begin that the engine takes settings from; those of our own surroundings are
-    kept from it, since nothing would tell of them.
+    kept from it, since nothing would tell of them. `local`: the exact names of those among them that say where things
+    are on a contributor's machine and reach it all the same; which were there is a condition, their values never.
     """
 
     name: str
@@ -130,6 +131,7 @@ class Engine(Protocol):
     bounds: Mapping[str, Bound]
     variables: frozenset[str]
     reads: tuple[str, ...]
+    local: frozenset[str]
 
     def sampling_fields(self, system: System) -> frozenset[str]:
         """Sampling fields that the engine accepts in a request to this system; others are left out and named."""
@@ -224,6 +226,8 @@ class Adapter:
     """Variables that a system's file may give the process: such as change no answer, reach nothing, load nothing."""
     reads: tuple[str, ...] = ()
     """Beginnings of the names of variables that the engine takes settings from."""
+    local: frozenset[str] = frozenset()
+    """Those of them that say where things are on this machine (an address, a library, a device), and decide nothing."""
     fields: frozenset[str] = frozenset({"temperature", "top_p", "top_k", "min_p", "seed"})
 
     def sampling_fields(self, system: System) -> frozenset[str]:  # noqa: ARG002 (the protocol's signature)

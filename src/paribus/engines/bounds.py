@@ -7,6 +7,7 @@ Each adapter has a table (`Adapter.bounds`); every number that isn't in it is fi
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,13 +26,21 @@ class Bound:
     low: float = 0.0
     high: float = math.inf
     whole: bool = False
+    words: tuple[str, ...] = ()
+    """Words that may stand in place of a number."""
+    size: bool = False
+    """Whether text such as `25G` is a number (`size_of`)."""
 
     def __str__(self) -> str:
         kind = "a whole number" if self.whole else "a number"
-        return f"{kind} of at least {self.low:g}" + (f" and at most {self.high:g}" if self.high < math.inf else "")
+        said = f"{kind} of at least {self.low:g}" + (f" and at most {self.high:g}" if self.high < math.inf else "")
+        return " or ".join([said, *(["a size such as 25G"] if self.size else []), *self.words])
 
     def allows(self, value: Scalar) -> bool:
-        """Whether a value may stand. True and false are no numbers here, nor is text that looks like one."""
+        """Whether a value may stand. True and false are no numbers here, nor is text that only looks like one."""
+        if isinstance(value, str):
+            read = size_of(value) if self.size else None
+            return value in self.words or (read is not None and self.low <= read <= self.high)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return False
         if isinstance(value, float) and (not math.isfinite(value) or (self.whole and not value.is_integer())):
@@ -48,6 +57,26 @@ RATE = Bound(0, 1)
 OFF = Bound(-1, whole=True)
 """A count that -1 turns off or leaves to the engine."""
 ANY = Bound()
+SIZE = Bound(1, whole=True, size=True)
+"""Bytes or tokens, which vLLM also takes as `25G`."""
+
+_SIZE = re.compile(
+    r"(?P<decimal>\d{1,12}(?:\.\d{1,12})?)(?P<thousands>[kmgt])|(?P<whole>\d{1,12})(?P<binary>[KMGT])", re.ASCII
+)
+
+
+def size_of(text: str) -> int | None:
+    """The number that a size stands for: `25.6k` is 25,600, `1K` is 1,024; None for any other text.
+
+    vllm/utils/argparse_utils.py, `human_readable_int`: small letters are powers of 1,000 and may follow a fraction,
+    capitals are powers of 1,024 and may not.
+    """
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        return None
+    if found["binary"]:
+        return int(found["whole"]) << 10 * (1 + "KMGT".index(found["binary"]))
+    return int(float(found["decimal"]) * 1000 ** (1 + "kmgt".index(found["thousands"])))
 
 
 def counts(*names: str) -> dict[str, Bound]:

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from paribus.catalog import System
+from paribus.catalog.models import UNQUANTISED
 
-NUMBERS = ("kv_cache", "quantization", "dtype")
-"""Conditions that a server tells of its numbers: types of keys and values, of the weights, of what is computed."""
+NUMBERS = ("kv_cache", "quantization", "dtype", "state_cache")
+"""Conditions that a server tells of its numbers: types of keys and values, of the weights, of what is computed, of the
+state of recurrent layers."""
 
 NOT_SAID = frozenset({"", "auto"})
 """Words that leave it to the engine."""
@@ -66,11 +68,12 @@ def declared_numbers(system: System) -> dict[str, str]:
     A precision that is named after a type of 16 or 32 bits says with its name that it isn't quantised, and its type.
     """
     precision, name = system.precision, word(system.name.precision)
-    plain = name in {"bf16", "f16", "f32"}
+    plain = name in UNQUANTISED
     said = {
         "kv_cache": precision.kv_cache,
         "quantization": precision.quantization or ("none" if plain else None),
         "dtype": precision.dtype or (name if plain else None),
+        "state_cache": precision.state_cache,
     }
     return {which: word(value) for which, value in said.items() if value is not None}
 

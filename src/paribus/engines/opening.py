@@ -21,7 +21,7 @@ from paribus.engines.logs import log_end
 from paribus.engines.readback import read_back
 from paribus.engines.registry import engine as find_engine
 from paribus.engines.session import Session
-from paribus.engines.starting import Starting, real_answer, start_server
+from paribus.engines.starting import Starting, local_variables, real_answer, start_server
 from paribus.engines.thinking import switch_seen
 from paribus.machine import observe_machine, scrub
 from paribus.wire import Endpoint
@@ -103,6 +103,8 @@ def _started(started: Starting, adapter: Engine, prepared: Prepared, log: Path) 
         raise EnvironmentFault(f"{adapter.name} doesn't say what it runs ({error}); {log_end(log)}") from error
     observed = observe_machine() | _read(adapter, launch, read) | switch_seen(adapter, running, read)
     observed |= prepared.observed
+    if prepared.container is None and (given := local_variables(adapter)):
+        observed["local_variables"] = given
     observed["load_s"] = round(started.seconds, 2)
     compiled = [each.seconds for each in adapter.compilations(text) if each.seconds is not None]
     if compiled:

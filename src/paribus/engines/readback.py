@@ -15,6 +15,7 @@ from typing import Any
 from paribus.catalog.models import CONTEXT_SETTINGS
 from paribus.conditions import EnvironmentFault
 from paribus.engines.base import Engine, Launch
+from paribus.engines.bounds import size_of
 from paribus.engines.numbers import (
     NOT_SAID,
     NOT_TOLD,
@@ -30,9 +31,10 @@ from paribus.engines.numbers import (
 def differing(declared: Mapping[str, Any], effective: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Settings that were declared and read back as something else: declared and effective, by name.
 
-    Numbers are compared as numbers, words without regard to case, to `-` or `_` and to names of one type (`fp8`,
-    `fp8_e4m3`), a JSON object by the keys that it names, a member of an enumeration by its name or its value. What only
-    one side has is passed over, as is what's left to the engine (`auto`) or told in a form that isn't understood.
+    Numbers are compared as numbers (`25G` as the bytes that it stands for), words without regard to case, to `-` or `_`
+    and to names of one type (`fp8`, `fp8_e4m3`), a JSON object by the keys that it names, a member of an enumeration by
+    its name or its value. What only one side has is passed over, as is what's left to the engine (`auto`) or told in a
+    form that isn't understood.
     """
     both = {n for n in declared.keys() & effective.keys() if word(declared[n]) not in NOT_SAID}
     return {n: (declared[n], effective[n]) for n in sorted(both) if not _same(declared[n], effective[n])}
@@ -48,6 +50,8 @@ def _same(one: Any, two: Any) -> bool:
         return wanted is not None and all(name in two and _same(wanted[name], two[name]) for name in wanted)
     if isinstance(one, bool) or isinstance(two, bool):
         return str(one).lower() == str(two).lower()
+    if isinstance(one, str) and isinstance(two, int) and (size := size_of(one)) is not None:
+        return size == two
     try:
         return abs(float(one) - float(two)) <= 1e-6 * max(1.0, abs(float(one)))
     except (TypeError, ValueError):

@@ -103,12 +103,17 @@ def _spawn(
             return ProcessTree.start(command, log=output, environment=environment, folder=folder, keep=keep)
 
 
+def local_variables(engine: Engine) -> list[str]:
+    """Names of the variables of this machine that an engine outside of containers is given (`Engine.local`)."""
+    return sorted(engine.local & clean_environment().keys())
+
+
 def _around(engine: Engine) -> dict[str, str]:
     """Our surroundings without what the engine, or a library below it, would take settings from."""
     return {
         name: value
         for name, value in clean_environment().items()
-        if name not in LIBRARIES_READ and not name.startswith(engine.reads)
+        if name in engine.local or (name not in LIBRARIES_READ and not name.startswith(engine.reads))
     }
 
 

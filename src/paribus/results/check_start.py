@@ -131,8 +131,8 @@ def _against_catalog(start: Start, where: str, catalog: Catalog, report: Report)
     try:
         name = _system_name(declared)
         system = catalog.system(name)
-        made = system.declared(str(declared.get("engine_build")), dict(declared.get("launch") or {}))
-        answer_class = system.answer_class_hash(str(declared.get("engine_build")))
+        build, launch = str(declared.get("engine_build")), dict(declared.get("launch") or {})
+        made, answer_class = system.declared(build, launch), system.answer_class_hash(build, launch)
     except UsageError:
         report.say("conditions", where, "warning", "this clone's catalog has no such system")
         return

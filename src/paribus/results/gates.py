@@ -22,7 +22,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "model": ("model", "weights", "weights_revision", "kind"),
     "engine": ("engine", "engine_build", "engine_version", "attention_backend", "launch"),
     "launch": ("launch", "attention_backend"),
-    "number-types": ("kv_cache", "quantization", "dtype"),
+    "number-types": ("kv_cache", "quantization", "dtype", "state_cache", "kernels"),
     "driver": ("driver",),
     "prefix-caching": ("prefix_caching",),
     "cpu": ("cpu", "cpu_count", "memory_gb"),

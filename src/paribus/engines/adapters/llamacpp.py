@@ -16,7 +16,7 @@ from typing import Any
 from paribus.catalog import NEUTRAL, Scalar, System
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import Adapter, How, Launch, Running, refuse_unknown
-from paribus.engines.bounds import OFF, RATE, Bound, counts
+from paribus.engines.bounds import RATE, Bound, counts
 from paribus.engines.counters import LLAMACPP
 from paribus.engines.deciding import own
 from paribus.engines.local import ask_json
@@ -43,7 +43,8 @@ _SAMPLING = {"temperature": "temp", "repetition_penalty": "repeat_penalty"}
 """Sampling settings that llama.cpp's flags call by another name than ours."""
 
 _OPTIONS = ("n_gpu_layers", "flash_attn", "cache_type_k", "cache_type_v")
-"""Optional launch settings that are handed on as they are: layers on the card, flash attention, types of the cache."""
+"""Optional launch settings that are handed on as they are: layers on the card (a number, `auto` or `all`), flash
+attention, types of the cache."""
 
 _DECIDING = {"cache_type_k": own("kv_cache"), "cache_type_v": own("kv_cache")}
 _CACHE = re.compile(
@@ -79,7 +80,7 @@ rejection sampling. The catalog's `acceptance` must say the same."""
 _BOUNDS = {
     "poll": Bound(0, 100, whole=True),
     "threads": Bound(0, whole=True),
-    "n_gpu_layers": OFF,
+    "n_gpu_layers": Bound(-1, whole=True, words=("auto", "all")),
     "p_min": RATE,
     "p_split": RATE,
     "n_min": Bound(0, whole=True),
@@ -96,6 +97,7 @@ class LlamaCpp(Adapter):
     bounds = _BOUNDS
     deciding = _DECIDING
     reads = ("LLAMA_", "GGML_")
+    local = frozenset({"GGML_VK_VISIBLE_DEVICES"})  # which card, as CUDA_VISIBLE_DEVICES (ggml-vulkan.cpp)
     # Without repetition_penalty, whose name in llama.cpp is another (`repeat_penalty`) and would be passed over.
     fields = frozenset({"temperature", "top_p", "top_k", "min_p", "presence_penalty", "seed"})
 

@@ -18,7 +18,7 @@ from paribus.conditions import UsageError
 from paribus.engines.base import Adapter, Compilation, How, Launch, Running, refuse_penalties, refuse_unknown
 from paribus.engines.bounds import OFF, RATE, SHARE, counts
 from paribus.engines.counters import SGLANG
-from paribus.engines.deciding import OF_NCCL, OF_TORCH, one_of, own
+from paribus.engines.deciding import OF_NCCL, OF_TORCH, own
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.numbers import NOT_SAID, word
 from paribus.engines.scoring import Call, chat_messages, gap, token_ids
@@ -82,11 +82,13 @@ _DECIDING = {
     "kv_cache_dtype": own("kv_cache"),
     "quantization": own("quantization"),
     "dtype": own("dtype"),
-    "mamba_ssm_dtype": one_of(instead="the model says the type of its state"),
+    "mamba_ssm_dtype": own("state_cache"),
 }
 _VARIABLES = OF_NCCL | OF_TORCH
 """None of SGLang's own: some load code or make up what is accepted (`SGLANG_EXTERNAL_MODEL_PACKAGE`,
 `SGLANG_SIMULATE_ACC_METHOD`; sglang/srt/environ.py), and no recipe of the catalog sets one."""
+_LOCAL = frozenset({"SGLANG_HOST_IP", "SGLANG_NCCL_SO_PATH"})
+"""The address by which its processes find each other, and where NCCL lies."""
 
 _DRAFTS = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
 _EXACT = ("speculative_use_rejection_sampling", "speculative_use_block_verification")
@@ -203,6 +205,7 @@ class SGLang(Adapter):
     deciding = _DECIDING
     variables = _VARIABLES
     reads = ("SGLANG_", "SGL_")
+    local = _LOCAL
     bounds = _BOUNDS
 
     def sampling_fields(self, system: System) -> frozenset[str]:

@@ -10,14 +10,14 @@ from typing import Any
 
 from paribus.catalog import System
 from paribus.engines.base import LOADING_S, Adapter, Compilation, How, Launch, Running
-from paribus.engines.bounds import RATE, SHARE, counts
+from paribus.engines.bounds import RATE, SHARE, SIZE, counts
 from paribus.engines.counters import VLLM, vllm_denoising, vllm_positions
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.numbers import UNREAD
 from paribus.engines.scoring import Call, token_ids
 from paribus.engines.thinking import shown
 from paribus.engines.vllm import log
-from paribus.engines.vllm.arguments import DECIDING, VARIABLES, admitted, arguments
+from paribus.engines.vllm.arguments import DECIDING, LOCAL, VARIABLES, admitted, arguments
 from paribus.engines.vllm.denoising import (
     GENERATION,
     checkpoint_generation,
@@ -48,7 +48,12 @@ _SURROUNDINGS = {
 }
 
 
-_IN_FORCE = {"dtype": "dtype", "kv_cache": "kv_cache_dtype", "quantization": "quantization"}
+_IN_FORCE = {
+    "dtype": "dtype",
+    "kv_cache": "kv_cache_dtype",
+    "quantization": "quantization",
+    "state_cache": "mamba_ssm_cache_dtype",
+}
 """What the engine says when it starts (`engine_...` of the log's findings), beside what was asked for: conditions, and
 the launch settings that they answer to."""
 
@@ -57,7 +62,9 @@ _BOUNDS = {
     "gpu_memory_utilization": SHARE,
     "confidence_threshold": RATE,
     "suffix_decoding_min_token_prob": RATE,
-    **counts("max_num_seqs", "max_num_batched_tokens", "block_size", "kv_cache_memory_bytes"),
+    "max_num_batched_tokens": SIZE,
+    "kv_cache_memory_bytes": SIZE,
+    **counts("max_num_seqs", "block_size"),
     **counts("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "draft_tensor_parallel_size"),
     **counts("num_speculative_tokens", "prompt_lookup_max", "prompt_lookup_min"),
     **counts("canvas_length", "max_denoising_steps"),
@@ -72,6 +79,7 @@ class Vllm(Adapter):
     deciding = DECIDING
     variables = VARIABLES
     reads = ("VLLM_",)
+    local = LOCAL
     bounds = _BOUNDS
 
     def __init__(self, name: str) -> None:
@@ -120,13 +128,15 @@ class Vllm(Adapter):
         numbers = {name: found[f"engine_{name}"] for name in _IN_FORCE if f"engine_{name}" in found}
         settings |= {_IN_FORCE[name]: value for name, value in numbers.items()}
         settings |= _denoising(running, read)
+        # Of weights at 16 bits the kernels that the log names are a drafter's.
+        apart = ("engine_",) if running.launch.system.quantised else ("engine_", "kernels")
         return {
             "engine_version": f"vllm {ask_json(f'{running.base}/version')['version']}",
             "context_per_slot": settings["max_model_len"],
             "sampling_defaults": _sampling_defaults(running, given),
             "rendered_prompt": self.rendered(running),
             "attention_backend": _attention(running, read, found),
-            **{name: value for name, value in found.items() if not name.startswith("engine_")},
+            **{name: value for name, value in found.items() if not name.startswith(apart)},
             **numbers,
             # What isn't among the arguments is vLLM's default, which is then what it was started with.
             **({} if given is None else {"admitted": int(read.get("max_num_seqs", admitted(running.launch)))}),

@@ -20,6 +20,7 @@ VALUES = frozenset(
     {
         "attention_backend",
         "block_size",
+        "config_format",
         "cpu_offload_gb",
         "data_parallel_size",
         "dtype",
@@ -95,24 +96,37 @@ _ELSEWHERE = {
 
 _APART = frozenset({"max_num_seqs", "slots", "prefix_caching"})
 
-_LOADED = ("auto", "safetensors", "fastsafetensors", "instanttensor", "runai_streamer")
+_LOADED = ("auto", "safetensors", "fastsafetensors", "instanttensor", "runai_streamer", "mistral")
+_TOKENIZERS = ("auto", "hf", "mistral", "deepseek_v32", "deepseek_v4")
 DECIDING = {
     "kv_cache_dtype": own("kv_cache"),
     "quantization": own("quantization"),
     "dtype": own("dtype"),
     "load_format": one_of(*_LOADED, instead=f"the weights are read as they are, by {', '.join(_LOADED)}"),
-    "mamba_ssm_cache_dtype": one_of("auto", instead="the model says the type of its state"),
+    "mamba_ssm_cache_dtype": own("state_cache"),
+    "config_format": one_of("auto", "hf", "mistral", instead="the weights' own description is read, whichever it is"),
     "tokenizer": one_of(instead="it is the weights' own"),
-    "tokenizer_mode": one_of("auto", instead="the weights say which tokenizer is theirs"),
-    "attention_config": keys("backend", "backend_per_kind", "flash_attn_version", "use_trtllm_attention"),
-    "kernel_config": keys("enable_flashinfer_autotune", "enable_jit_warmup", "linear_backend", "moe_backend"),
+    "tokenizer_mode": one_of(*_TOKENIZERS, instead=f"the weights' own tokenizer, read by {', '.join(_TOKENIZERS)}"),
+    "attention_config": keys(
+        "backend", "backend_per_kind", "flash_attn_version", "mla_prefill_backend", "use_trtllm_attention"
+    ),
+    "kernel_config": keys("enable_flashinfer_autotune", "enable_jit_warmup"),
     "compilation_config": keys(
-        "cudagraph_capture_sizes", "cudagraph_mode", "max_cudagraph_capture_size", "mode", "pass_config"
+        "compile_ranges_endpoints",
+        "cudagraph_capture_sizes",
+        "cudagraph_mode",
+        "custom_ops",
+        "max_cudagraph_capture_size",
+        "mode",
+        "pass_config",
     ),
     "speculative_rejection_sample_method": one_of(instead="it belongs to the decoder, with its `acceptance`"),
 }
 """Launch settings that decide the answers (`paribus.engines.deciding`): `load_format: dummy` makes weights up,
-`attention_config` has quantised queries and keys among its keys, `compilation_config` names code to be run."""
+`attention_config` has quantised queries and keys among its keys, `compilation_config` names code to be run. Kernels of
+quantised weights (`moe_backend`, `linear_backend`) are launch settings by themselves and not in `kernel_config`: the
+answer class counts them (`KERNEL_SETTINGS`). `tokenizer_mode`, `config_format` and `load_format` say which of two forms
+of one checkpoint is read (vllm/config/model.py, load.py); `custom_ops` names vLLM's own operations (compilation.py)."""
 
 VARIABLES = (
     OF_NCCL
@@ -128,6 +142,10 @@ VARIABLES = (
 )
 """Variables that a file may set: which runner and kernels, how memory is kept (vllm/envs.py). Others load code, reach
 the network or change answers (`VLLM_PLUGINS`, `VLLM_ALLOW_INSECURE_SERIALIZATION`, `VLLM_MARLIN_INPUT_DTYPE`)."""
+
+LOCAL = frozenset({"VLLM_HOST_IP", "VLLM_LOOPBACK_IP", "VLLM_NCCL_SO_PATH"})
+"""Variables of a contributor's machine: the address by which its processes find each other, and where NCCL, which moves
+numbers between cards, lies (vllm/envs.py)."""
 
 
 def arguments(launch: Launch, engine: str) -> list[str]:

@@ -27,7 +27,15 @@ _FINDINGS = {
     "engine_dtype": re.compile(r"Initializing a V1 LLM engine .*? dtype=torch\.(\w+)"),
     "engine_kv_cache": re.compile(r"Initializing a V1 LLM engine .*? kv_cache_dtype=(\w+)"),
     "engine_quantization": re.compile(r"Initializing a V1 LLM engine .*? quantization=([\w-]+)"),
+    # Among the arguments only: what is left to the model is told nowhere (vllm/config/cache.py).
+    "engine_state_cache": re.compile(r"non-default args: \{.*?'mamba_ssm_cache_dtype': '(\w+)'"),
 }
+_KERNELS = (
+    re.compile(r"Using '?(\w+)'? (?:(?!Unquantized)[\w ]+) MoE backend"),
+    re.compile(r"(?:Using|Selected) (\w+Kernel) for \w+"),
+)
+"""Of quantised experts (vllm/model_executor/layers/fused_moe/oracle/) and of other quantised layers
+(vllm/model_executor/kernels/linear/). The target loads first: later lines are its drafter's, which decide no answer."""
 _SECONDS = re.compile(
     r"Graph capturing finished in (?P<capture>[\d.]+) secs"
     r"|torch\.compile took (?P<compile>[\d.]+) s in total"
@@ -124,7 +132,16 @@ def findings(log: str) -> dict[str, Any]:
         found["kv_cache_tokens"] = int(found["kv_cache_tokens"].replace(",", ""))
     if "weights_gb" in found:
         found["weights_gb"] = round(float(found["weights_gb"]) * 1.073741824, 3)
-    return found | {"model_runner": model_runner(log)}
+    chosen = kernels(log)
+    return found | ({"kernels": chosen} if chosen else {}) | {"model_runner": model_runner(log)}
+
+
+def kernels(log: str) -> str:
+    """The kernels that multiply with quantised weights, by name; nothing where the log tells none.
+
+    Of one checkpoint some quantise what is multiplied with them, others don't: the numbers may differ.
+    """
+    return ", ".join(found[1] for found in (kind.search(log) for kind in _KERNELS) if found)
 
 
 def model_runner(log: str) -> str:
