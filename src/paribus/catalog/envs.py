@@ -18,7 +18,25 @@ SELECTING = ("group", "window", "sample_per_category", "sample_seed")
 def lock_hash(root: Path, engine: str) -> str | None:
     """First 12 hex digits of the sha256 of `envs/<engine>/requirements.txt`; None when the engine has no lock."""
     path = root / "envs" / slug(engine, "engine") / "requirements.txt"
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else None
+    return _sha256(path)[:12] if path.is_file() else None
+
+
+def engine_build(root: Path, engine: str) -> str | None:
+    """The build of an engine from a locked environment: its lock's hash, and after a dot that of the programs of ours
+    beside it (`envs/llamacpp/serve.py`), which start or are the server; None when the engine has no lock.
+
+    An engine's build for CPUs (`transformers-cpu`) is served by its sibling's programs too.
+    """
+    lock = lock_hash(root, engine)
+    folders = [root / "envs" / name for name in dict.fromkeys((engine, engine.removesuffix("-cpu")))]
+    programs = {path.relative_to(root).as_posix(): path for folder in folders for path in folder.rglob("*.py")}
+    if lock is None or not programs:
+        return lock
+    return f"{lock}.{hash12({name: _sha256(path) for name, path in programs.items()})[:8]}"
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def program_hash(name: str) -> str | None:
@@ -27,12 +45,12 @@ def program_hash(name: str) -> str | None:
     Libraries beside it aren't in it: the version that the running server tells is observed, and gates comparisons.
     """
     found = shutil.which(name)
-    return hashlib.sha256(Path(found).read_bytes()).hexdigest()[:12] if found else None
+    return _sha256(Path(found))[:12] if found else None
 
 
 def environment_marker(engine: str, build: str) -> str:
-    """The file, below the repository's root, that says that an engine's environment is whole."""
-    return f"build/envs/{engine}-{build}.json"
+    """The file, below the repository's root, that says that an engine's environment is whole: its lock's affair."""
+    return f"build/envs/{engine}-{build.partition('.')[0]}.json"
 
 
 def image_marker(engine: str, build: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from paribus.catalog.envs import environment_marker, items_marker, lock_hash, program_hash
+from paribus.catalog.envs import engine_build, environment_marker, items_marker, lock_hash, program_hash
 from paribus.catalog.hardware import FoundCard
 from paribus.catalog.load import Catalog
 from paribus.catalog.offline import hub_forbidden_by
@@ -67,7 +67,7 @@ class Surroundings:
         `memory_gb`: what a container may use of its machine's, where it was looked for.
         """
         engines = {engine for model in catalog.models.values() for engine in model.engines}
-        builds = {engine: lock_hash(catalog.root, engine) for engine in engines}
+        builds = {engine: engine_build(catalog.root, engine) for engine in engines}
         programs = {use.program for model in catalog.models.values() for use in model.engines.values() if use.program}
         builds |= {f"program:{name}": program_hash(name) for name in programs}
         harnesses = {name for task in catalog.tasks.values() if (name := task.settings.get("environment"))}

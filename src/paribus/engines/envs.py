@@ -21,7 +21,7 @@ def lock_file(root: Path, engine: str) -> Path:
 
 
 def engine_build_id(root: Path, engine: str) -> str:
-    """The engine's build: the first 12 hex digits of the sha256 of its lock file's bytes."""
+    """The environment's build: the first 12 hex digits of the sha256 of its lock file's bytes."""
     build = places.lock_hash(root, engine)
     if build is None:
         raise EnvironmentFault(f"the engine {engine} has no lock file envs/{engine}/requirements.txt")
