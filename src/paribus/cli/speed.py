@@ -152,12 +152,16 @@ def _endpoint(options: Options) -> int:
 
 @contextmanager
 def _terminate_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends the block as Ctrl-C does: what has ended by then is written."""
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    """SIGTERM, and a terminal that is closed, end the block as Ctrl-C does: what has ended by then is written."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    heard = [number for number, handler in before.items() if handler is not signal.SIG_IGN]  # nohup ignores SIGHUP
+    for number in heard:
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number in heard:
+            signal.signal(number, before[number])
 
 
 def _show(options: Options, summary: SpeedSummary, progress: Progress) -> None:

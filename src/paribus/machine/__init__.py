@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from paribus.machine.energy import Energy
     from paribus.machine.facts import memory_gb, observe_machine
     from paribus.machine.files import disk_faults, write_atomic, write_json
+    from paribus.machine.holding import Hold
     from paribus.machine.label import machine_label
     from paribus.machine.load import Load, load_of, read_telemetry, write_telemetry
     from paribus.machine.locks import Lock, card_lock
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Energy",
+    "Hold",
     "Load",
     "Lock",
     "Owner",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from paribus import __version__
 from paribus.catalog import PromptLine, prompts_hash
 from paribus.conditions import CheckFailed, EnvironmentFault
-from paribus.machine import write_atomic
+from paribus.machine import Hold, write_atomic
 from paribus.speed.load import Ended, ignore
 from paribus.speed.measure import Load, Measured, Watch, measure
 from paribus.speed.summary import SpeedSummary
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 READERS = {"numpy": "numpy", "pyarrow": "pyarrow", "bpe_openai": "bpe-openai"}
 """What reads answers, by the module's name: the package's. Imported after the load only."""
+
+FINISHING = "writing what was measured, which takes a moment; once more ends it without"
 
 
 @dataclass(frozen=True)
@@ -65,32 +67,49 @@ def measure_endpoint(asked: Asked, folder: Path, on_end: Ended = ignore) -> tupl
     `requests.parquet`, `requests-lite.parquet`, `conditions.json` and `summary.json` are written however it ends,
     with the requests that had ended by then. After writing: `CheckFailed` when nothing was answered, `EnvironmentFault`
     when the load could not go on, such as for a full disk. `EnvironmentFault` before anything is sent or written when
-    a package is missing that the answers are read with.
+    a package is missing that the answers are read with. A signal after the load waits until the files are written; a
+    second one doesn't (`KeyboardInterrupt`).
     """
     _check_readers()
     write_atomic(folder / "conditions.json", _json(conditions(asked)))
-    measured: Measured | None = None
-    fault: EnvironmentFault | None = None
-    with Spool() as spool:
-        interrupted = False
-        try:
-            measured = run(measure(asked.endpoint, asked.load(), spool, Watch(on_end=on_end)))
-        except KeyboardInterrupt:
-            interrupted = True
-        except EnvironmentFault as error:
-            fault = error
+    with Spool() as spool, Hold(FINISHING, deliver=False) as hold:
+        loaded = _load(asked, spool, on_end, hold)
+        hold.begin()  # once more, for a signal that came just before the first time
         # What reads answers (numpy, Arrow, tokenizers) comes into memory once the load is over.
         from paribus.speed.files import finish, nothing_answered
 
-        around = _around(asked, measured)
+        around = _around(asked, loaded.measured)
         _, summary = finish(folder, spool, asked.prompts, around, asked.tokenizer, needs_answers=False)
-        if fault is not None:
-            raise fault
+        if loaded.fault is not None:
+            raise loaded.fault
+        interrupted = loaded.interrupted or hold.held is not None
         if not interrupted and not summary.requests.ok:
-            reason = f" ({measured.fault})" if measured is not None and measured.fault else ""
+            reason = f" ({loaded.measured.fault})" if loaded.measured is not None and loaded.measured.fault else ""
             why = nothing_answered(spool, asked.endpoint.api_key)
             raise CheckFailed(f"{asked.endpoint.base_url}{reason}: {why}")
     return summary, interrupted
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """How a load ended: what was measured (None where it didn't get to its end), and why it ended early."""
+
+    measured: Measured | None = None
+    interrupted: bool = False
+    fault: EnvironmentFault | None = None
+
+
+def _load(asked: Asked, spool: Spool, on_end: Ended, hold: Hold) -> _Loaded:
+    """Put the load on the server. From its end on, however it ends, signals are held back."""
+    try:
+        try:
+            return _Loaded(run(measure(asked.endpoint, asked.load(), spool, Watch(on_end=on_end))))
+        finally:
+            hold.begin()
+    except KeyboardInterrupt:
+        return _Loaded(interrupted=True)
+    except EnvironmentFault as error:
+        return _Loaded(fault=error)
 
 
 def _check_readers() -> None:
