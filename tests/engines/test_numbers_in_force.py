@@ -128,9 +128,15 @@ def test_sglang_tells_by_its_arguments_and_by_its_log(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
+    "line", ["KV Cache is allocated. dtype: ", "Target KV Cache VA upper bound. dtype: ", "Using KV cache dtype: "]
+)
+@pytest.mark.parametrize(
     ("logged", "told"), [("bfloat16", "bf16"), ("float8_e4m3fn", "fp8"), ("float8_e5m2", "fp8_e5m2")]
 )
-def test_sglangs_log_tells_the_type_of_a_cache_that_was_left_to_it(monkeypatch, logged: str, told: str) -> None:
+def test_sglangs_log_tells_the_type_of_a_cache_that_was_left_to_it(
+    monkeypatch, logged: str, told: str, line: str
+) -> None:
+    """0.5.23 tells it where it allocates the cache (srt/mem_cache/memory_pool.py), earlier versions in a line before."""
     launch = launch_of("qwen3.6-35b-a3b--bf16--sglang--plain")
     pages = {"/server_info": {"version": "0.5.23", "kv_cache_dtype": "auto"}, "/v1/models": {"data": []}}
     monkeypatch.setattr(
@@ -139,8 +145,8 @@ def test_sglangs_log_tells_the_type_of_a_cache_that_was_left_to_it(monkeypatch, 
     )
     log = (
         "[2026-02-01 00:05:03 TP0] Load weight end. elapsed=1.25 s, type=M, dtype=torch.bfloat16, avail mem=9.26 GB\n"
-        f"[2026-02-01 00:05:03 TP0] Using KV cache dtype: torch.{logged}\n"
-        "[2026-02-01 00:05:04 TP0] Using KV cache dtype: torch.float32\n"
+        f"[2026-02-01 00:05:03 TP0] {line}torch.{logged}, #tokens: 4096, K size: 0.31 GB, V size: 0.31 GB\n"
+        f"[2026-02-01 00:05:04 TP0] {line}torch.float32\n"
     )
     read = engine("sglang").observe(Running("http://127.0.0.1:1", log, launch))
     assert told_numbers(read) == {"kv_cache": told, "dtype": "bf16"}, "the target's, not its drafter's"

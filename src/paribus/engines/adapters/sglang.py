@@ -9,7 +9,6 @@ sampling, denoising settings in a file of their own); speculation: `sglang/srt/a
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,8 +19,8 @@ from paribus.engines.bounds import OFF, RATE, SHARE, counts
 from paribus.engines.counters import SGLANG
 from paribus.engines.deciding import OF_NCCL, OF_TORCH, own
 from paribus.engines.local import NoAnswer, ask_json
-from paribus.engines.numbers import NOT_SAID, word
 from paribus.engines.scoring import Call, chat_messages, gap, token_ids
+from paribus.engines.sglang import log
 from paribus.engines.thinking import shown
 from paribus.wire import Endpoint
 
@@ -77,6 +76,8 @@ _VALUES = frozenset(
     }
 )
 """Settings with a value."""
+_NAMED = {"fp4_gemm_runner_backend": "--fp4-gemm-backend", "fp8_gemm_runner_backend": "--fp8-gemm-backend"}
+"""Flags that have another name than their field (`cli_name` in arg_groups/fields/exec_.py)."""
 _OURS = frozenset({"slots", "prefix_caching"})
 _DECIDING = {
     "kv_cache_dtype": own("kv_cache"),
@@ -136,12 +137,6 @@ _DENOISING: dict[str, tuple[str, ...]] = {
 """Diffusion: algorithms and the lossy settings that each takes (`sglang/srt/dllm/algorithm/`)."""
 _DENOISING_SPEED = ("dllm_fdfo", "use_temperature_table", "capture_input_preparation", "vectorized_decoding")
 _CONFIG = "dllm.yaml"
-
-_COMPILED = re.compile(
-    r"(?P<what>Capture [\w -]+? (?:CUDA|cuda|device|npu|xpu|cpu)[\w ]*graph) end\.(?:.*?elapsed=(?P<s1>[\d.]+) s)?"
-    r"|(?P<what2>Compiling a graph for [\w ()\[\],]+?) takes (?P<s2>[\d.]+) s"
-    r"|(?P<what3>captured \d+ rows) \(\d+ segments\) in (?P<s3>[\d.]+) s"
-)
 
 
 _BOUNDS = {
@@ -262,7 +257,7 @@ class SGLang(Adapter):
             "context_per_slot": _context(running),
             "rendered_prompt": self.rendered(running),
             "server_memory_gb": _memory(states[0].get("memory_usage")),
-            **_numbers(info, running.log),
+            **log.numbers(info, running.log),
             "settings": settings,
         }
         return {name: value for name, value in read.items() if value is not None}
@@ -281,12 +276,7 @@ class SGLang(Adapter):
 
     def compilations(self, log_text: str) -> list[Compilation]:
         """Captured graphs and compiled shapes, with their seconds."""
-        found = []
-        for match in _COMPILED.finditer(log_text):
-            seconds = match["s1"] or match["s2"] or match["s3"]
-            what = match["what"] or match["what2"] or match["what3"]
-            found.append(Compilation(what, float(seconds) if seconds else None))
-        return found
+        return log.compilations(log_text)
 
     def scoring(self) -> SGLangScoring:
         """By the log-probabilities of its own `/generate`."""
@@ -299,7 +289,7 @@ class SGLang(Adapter):
 
 
 def _flag(name: str, value: Scalar) -> list[str]:
-    flag = "--" + name.replace("_", "-")
+    flag = _NAMED.get(name, "--" + name.replace("_", "-"))
     if name in _SWITCHES or isinstance(value, bool):
         return [flag] if value else []
     return [flag, str(value)]
@@ -364,24 +354,6 @@ def _denoising(system: System) -> dict[str, Any]:
         place = config.setdefault(section[0], {}) if section else config
         place[name] = value
     return config
-
-
-_CACHE = re.compile(r"Using KV cache dtype: (?P<kv_cache>torch\.\w+)")
-_LOADED = re.compile(r"Load weight end\..*")
-_OF_LOADED = re.compile(r"\bquant=(?P<quantization>[\w-]+)|\bdtype=(?P<dtype>torch\.\w+)")
-"""Types of numbers in the log (`srt/model_executor/model_runner.py`): the target's lines come before its drafter's.
-Versions differ in which of them they write."""
-
-
-def _numbers(info: Mapping[str, Any], log: str) -> dict[str, Any]:
-    """Types of numbers where the server tells them: its arguments, which may say `auto` to the end, else its log."""
-    cache, loaded = _CACHE.search(log), _LOADED.search(log)
-    found = [cache] if cache else []
-    found += _OF_LOADED.finditer(loaded[0]) if loaded else []
-    logged = {name: value for match in found for name, value in match.groupdict().items() if value}
-    given = {"kv_cache": "kv_cache_dtype", "quantization": "quantization", "dtype": "dtype"}
-    told = {ours: info[name] for ours, name in given.items() if word(info.get(name) or "") not in NOT_SAID}
-    return {**logged, **told}
 
 
 def _context(running: Running) -> int | None:

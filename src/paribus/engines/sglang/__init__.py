@@ -1,0 +1,1 @@
+"""What the adapter of SGLang reads in its log."""
