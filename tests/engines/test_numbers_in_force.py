@@ -136,7 +136,7 @@ def test_sglang_tells_by_its_arguments_and_by_its_log(monkeypatch) -> None:
 def test_sglangs_log_tells_the_type_of_a_cache_that_was_left_to_it(
     monkeypatch, logged: str, told: str, line: str
 ) -> None:
-    """0.5.23 tells it where it allocates the cache (srt/mem_cache/memory_pool.py), earlier versions in a line before."""
+    """0.5.23 tells it where it allocates the cache (srt/mem_cache/memory_pool.py), earlier versions before that."""
     launch = launch_of("qwen3.6-35b-a3b--bf16--sglang--plain")
     pages = {"/server_info": {"version": "0.5.23", "kv_cache_dtype": "auto"}, "/v1/models": {"data": []}}
     monkeypatch.setattr(

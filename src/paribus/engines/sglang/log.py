@@ -1,6 +1,6 @@
 """What SGLang's log says about the server: types of numbers, what it captured and compiled.
 
-The lines are those of 0.5.23, and of earlier versions (as images hold them) where those differ; not run on real hardware.
+The lines are those of 0.5.23, and of the earlier versions that images hold where those differ; not run on a card.
 """
 
 from __future__ import annotations
