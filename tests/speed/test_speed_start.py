@@ -14,6 +14,7 @@ from paribus.catalog import Catalog, PlannedMeasure
 from paribus.conditions import CheckFailed, EnvironmentFault, SystemName
 from paribus.engines import StartRecord
 from paribus.engines.deaths import EngineDied
+from paribus.machine import Hold
 from paribus.machine import Load as MachineLoad
 from paribus.speed.race import read_part
 from paribus.speed.rows import read_rows
@@ -96,6 +97,7 @@ class Session:
         self.observed: dict[str, object] = {}
         self.record = StartRecord()
         self.hosted = False
+        self.hold = Hold("")
         self.counter = lambda text: None
         self.parts: list[str] = []
 

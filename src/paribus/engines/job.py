@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,9 +18,10 @@ from paribus.engines.logs import kept_log
 from paribus.engines.opening import engine_log, open_session
 from paribus.engines.session import Session
 from paribus.engines.starts import Measured, StartFolder, manifest_of, now
-from paribus.machine import Telemetry, card_lock, disk_faults, watch_parent, write_atomic
+from paribus.machine import Hold, Telemetry, card_lock, disk_faults, watch_parent, write_atomic
 from paribus.machine.files import is_full
 from paribus.machine.nvml import open_nvml
+from paribus.machine.parent import arm_last_resort
 from paribus.machine.proof import require_card
 
 Measure = Callable[[Session, PlannedMeasure, Path], StartRecord | None]
@@ -27,6 +29,8 @@ Measure = Callable[[Session, PlannedMeasure, Path], StartRecord | None]
 
 LOCK_WAIT_S = 20.0
 """How long a job waits for the card: an orphan of a killed workflow is gone by then, a working job isn't."""
+
+FINISHING = "writing the start that was just measured, then stopping; once more stops at once, without it"
 
 
 def run_job(
@@ -41,9 +45,10 @@ def run_job(
 ) -> None:
     """Run one job of the plan: measure what isn't done, each into its start's folder, the lead's last.
 
-    A measure whose manifest exists is not repeated. A speed measure that was interrupted starts anew, a quality
-    measure continues its journal. Nothing is left running or half-written, whatever ends the job: an error, Ctrl-C
-    (exit 130), SIGTERM or the end of its workflow (143), a kill.
+    A measure whose manifest exists is not repeated. A speed measure that was interrupted starts anew, but for one whose
+    load has ended: a signal waits until that is written. A quality measure continues its journal. Nothing is left
+    running or half-written, whatever ends the job: an error, Ctrl-C (exit 130), SIGTERM or the end of its workflow
+    (143), a kill.
 
     `write_unasked`: how a start without requests is written; with it, a race's candidate whose engine dies is kept as a
     result (see `deaths`). Without it, and for all other jobs, that is an error.
@@ -143,13 +148,20 @@ def _watched(session: Session) -> Iterator[None]:
         raise session.death()
 
 
+def _bounded(number: int) -> None:
+    """A person may wait as long as they like; whoever else ends a job, or a workflow that is gone, is not kept."""
+    if number != signal.SIGINT:
+        arm_last_resort(143)
+
+
 def _measure(
     session: Session, folder: StartFolder, planned: PlannedMeasure, measure_one: Measure, engine_start: float
 ) -> None:
     folder.prepare()
     session.record = StartRecord()
     started_at, began_ns = now(), time.monotonic_ns()
-    with disk_faults(folder.path), _remembered(session, folder, began_ns), _watched(session):
+    hold = session.hold = Hold(FINISHING, on_held=_bounded)
+    with hold, disk_faults(folder.path), _remembered(session, folder, began_ns), _watched(session):
         returned = measure_one(session, planned, folder.path)
         record = returned or session.record
         _keep(session, folder, record, began_ns)

@@ -15,7 +15,7 @@ from paribus.engines.base import Engine, StartRecord
 from paribus.engines.counters import grown
 from paribus.engines.deaths import death, how
 from paribus.engines.local import NoAnswer, ask, ask_json
-from paribus.machine import Load, ProcessTree, Telemetry
+from paribus.machine import Hold, Load, ProcessTree, Telemetry
 from paribus.machine.load import load_of
 from paribus.machine.processes import peak_memory_gb
 from paribus.wire import Endpoint
@@ -42,6 +42,8 @@ class Session:
     """Whether the engine's processes are below ours (those in a docker container aren't)."""
     telemetry: Telemetry | None = None
     record: StartRecord = field(default_factory=StartRecord)
+    hold: Hold = field(default_factory=lambda: Hold(""))
+    """A measuring function begins it once what it measured can't be had again but by measuring anew."""
 
     @property
     def base(self) -> str:

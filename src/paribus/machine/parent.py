@@ -90,7 +90,9 @@ def _end_hard(code: int) -> None:
     os._exit(code)
 
 
-def _arm_last_resort(code: int) -> None:
+def arm_last_resort(code: int) -> None:
+    """End hard, with this exit code, unless the job has ended by itself within `LAST_RESORT_S`."""
+
     def wait() -> None:
         time.sleep(LAST_RESORT_S)
         print("paribus: cleaning up took too long: ending now", file=sys.stderr, flush=True)
@@ -105,7 +107,7 @@ def _install(number: int) -> object:
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(each, signal.SIG_IGN)
         code = 130 if received == signal.SIGINT else 143
-        _arm_last_resort(code)
+        arm_last_resort(code)
         raise Stopped(code)
 
     return signal.signal(number, stop)

@@ -56,6 +56,7 @@ def measure_speed_start(session: Session, planned: PlannedMeasure, catalog: Cata
     with Spool() as spool:
         try:
             measured = run(measure(session.endpoint, load, spool, watch))
+            session.hold.begin()
             if not session.alive():
                 raise session.death()
         except EngineDied as error:
