@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -47,18 +47,23 @@ def dies_with(parent: int, number: int) -> Callable[[], None]:
     return arrange
 
 
+def _fields(pid: int) -> list[str] | None:
+    """A process's facts in /proc from its state on (zombies have them too); None where it isn't there."""
+    try:
+        # The name in brackets may hold anything, brackets and blanks included: read after the last one.
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split() or None
+    except OSError:
+        return None
+
+
 def _parents() -> dict[int, int]:
     """Parent of every process that isn't a zombie."""
     parents: dict[int, int] = {}
     if _LINUX:
         for entry in os.scandir("/proc"):
-            if not entry.name.isdigit():
-                continue
-            with contextlib.suppress(OSError):
-                # The name in brackets may hold anything, brackets and blanks included: read after the last one.
-                fields = Path(f"/proc/{entry.name}/stat").read_text(errors="replace").rpartition(")")[2].split()
-                if fields[0] not in "ZX":
-                    parents[int(entry.name)] = int(fields[1])
+            fields = _fields(int(entry.name)) if entry.name.isdigit() else None
+            if fields is not None and fields[0] not in "ZX":
+                parents[int(entry.name)] = int(fields[1])
         return parents
     listing = subprocess.run(["ps", "-axo", "pid=,ppid=,stat="], capture_output=True, text=True, check=False).stdout
     for line in listing.splitlines():
@@ -66,6 +71,30 @@ def _parents() -> dict[int, int]:
         if not state.startswith("Z"):
             parents[int(pid)] = int(parent)
     return parents
+
+
+def children_of(pid: int) -> dict[int, str]:
+    """The processes that a process started and that are its own, each with its start time (Linux)."""
+    with contextlib.suppress(OSError):
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return {int(child): fields[19] for child in listed if (fields := _fields(int(child))) is not None}
+    return {}
+
+
+def reap(orphans: Mapping[int, str], patience_s: float = 2.0) -> None:
+    """Wait for processes whose parent was killed, as far as they came to us; nobody else's exit code is touched.
+
+    `orphans`: as `children_of` told them of the parent while it was there. What isn't dead after the patience is left.
+    A process that adopts orphans has to do this for each, or they stay as zombies.
+    """
+    end = time.monotonic() + patience_s
+    for pid, began in orphans.items():
+        while (fields := _fields(pid)) is not None and (fields[1], fields[19]) == (str(os.getpid()), began):
+            if time.monotonic() > end:
+                break
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+            time.sleep(0.002)
 
 
 def descendants(root: int) -> list[int]:

@@ -22,7 +22,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Literal
 
 from paribus.conditions import EnvironmentFault
+from paribus.machine import guard
 from paribus.quality import cgroup
 
 Status = Literal["ok", "error", "timeout", "memory", "output", "lost"]
@@ -154,6 +155,8 @@ class Box:
         self._process = process
         self._limits = limits
         self._down: str | None = None
+        self.inner: Mapping[int, str] = {}
+        """Bubblewrap's own child, the first process inside: where orphans come to us, it does when that is killed."""
 
     @property
     def fresh(self) -> bool:
@@ -202,8 +205,17 @@ class Box:
 
     def _lose(self, status: Status, began: float, note: str) -> Ran:
         self._down = note
-        _kill(self._process)
+        self.kill()
         return Ran(status, b"", None, time.monotonic() - began, note)
+
+    def kill(self) -> None:
+        """Kill bubblewrap; its process namespace dies with it. Nothing of either is left as a zombie."""
+        inner = {**self.inner, **guard.children_of(self._process.pid)} if self._process.poll() is None else self.inner
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        guard.reap(inner)
 
     def _send(self, data: bytes, deadline: float) -> None:
         assert self._process.stdin is not None
@@ -268,13 +280,13 @@ def opened(limits: Limits, *, extra: Iterable[str] = ()) -> Iterator[Box]:
             start_new_session=True,
             bufsize=0,
         )
+        box = Box(process, limits)
         try:
             os.set_blocking(process.stdin.fileno(), False)  # type: ignore[union-attr]
-            box = Box(process, limits)
             _introduce(box, process, limits)
             yield box
         finally:
-            _kill(process)
+            box.kill()
             for pipe in (process.stdin, process.stdout, process.stderr):
                 if pipe is not None:
                     pipe.close()
@@ -287,23 +299,16 @@ def _introduce(box: Box, process: subprocess.Popen[bytes], limits: Limits) -> No
     try:
         box._send(json.dumps(setting).encode(), deadline)
         if box._receive(deadline, 16) == b"ready":
+            box.inner = guard.children_of(process.pid)
             return
         reason = "it did not come up"
     except TimeoutError:
         reason = f"it was not up after {limits.start_s:.0f} s"
     except (OSError, EOFError, ValueError):
-        _kill(process)
+        box.kill()
         words = process.stderr.read(2_000).decode(errors="replace") if process.stderr else ""
         reason = " ".join(words.split()) or "it ended at once"
     raise EnvironmentFault(f"a sandbox can't be started: {reason}")
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill bubblewrap; its process namespace dies with it."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def platform() -> str:
