@@ -1,0 +1,103 @@
+"""`runs` means that a public source shows it: this engine, these weights, this way of decoding, this card.
+
+What nobody was seen to run is `unverified`, with the reason. Each entry below names who has seen the runs that it
+stands for; a cell that isn't among them may not be shown as one that runs.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from pathlib import Path
+
+import pytest
+
+from paribus.catalog import Catalog
+from paribus.catalog.fit import fit
+
+ROOT = Path(__file__).parents[2]
+CATALOG = Catalog(ROOT)
+CARDS = [CATALOG.hardware(path.parent.name) for path in sorted(ROOT.glob("hardware/*/hardware.yaml"))]
+NEW, STATION = "dgx-spark dgx-station rtx-5090 rtx-6000-pro", "dgx-spark dgx-station rtx-6000-pro"
+
+SEEN = {
+    # vllm-project/recipes models/Google/gemma-4-26B-A4B-it.yaml (03eb3d2): supported_hardware by variant, MTP among the
+    # features, one A100 in the guide; vllm-project/recipes#438 (MTP on A100 and H100), eugr/spark-vllm-docker#343.
+    "gemma-4-26b-a4b--bf16--vllm--{plain,mtp-n?}": f"h100 h200 a100 {STATION}",
+    "gemma-4-26b-a4b--fp8--vllm--{plain,mtp-n?}": f"h100 h200 {NEW}",
+    "gemma-4-26b-a4b--nvfp4--vllm--{plain,mtp-n?}": NEW,
+    "gemma-4-26b-a4b--nvfp4-nvidia--vllm--{plain,mtp-n?}": "dgx-station rtx-6000-pro",
+    # sgl-project/sglang docs_new/cookbook/autoregressive/Google/Gemma4.mdx, 3.2
+    "gemma-4-26b-a4b--bf16--sglang--plain": "h200",
+    # Blaizzy/mlx-vlm#1180 (plain) and #1176 (DFlash)
+    "gemma-4-26b-a4b--mlx-4bit--mlx--{plain,dflash}": "m3-max m4-pro",
+    # vllm-project/recipes models/Qwen/Qwen3.6-35B-A3B.yaml (00a8aa9): meta.hardware, prerequisites, MTP by card
+    "qwen3.6-35b-a3b--bf16--vllm--{plain,mtp-n?}": f"h200 {STATION}",
+    "qwen3.6-35b-a3b--fp8--vllm--{plain,mtp-n?}": f"h100 h200 {STATION}",
+    "qwen3.6-35b-a3b--nvfp4-nvidia--vllm--{plain,mtp-n?}": NEW,
+    # The card of z-lab/Qwen3.6-35B-A3B-DFlash, for vLLM and SGLang: 16-bit weights on Hopper and B200
+    "qwen3.6-35b-a3b--bf16--vllm--dflash-n15": "h200",
+    "qwen3.6-35b-a3b--bf16--sglang--plain": "h200 b200",
+    # A public comparison on an Apple M5 Pro (2026-09-30)
+    "qwen3.6-35b-a3b--mlx-4bit--mlx--plain": "m3-max m4-pro",
+    # vllm-project/recipes models/Google/diffusiongemma-26B-A4B-it.yaml (18dbfdd), meta.hardware; fast and careful are
+    # other numbers of the same settings.
+    "diffusiongemma-26b-a4b--{bf16,fp8}--vllm--diffusion-{card,fast,careful}": "h100 h200 dgx-spark",
+    "diffusiongemma-26b-a4b--nvfp4*--vllm--diffusion-{card,fast,careful}": "dgx-spark",
+    # This project's own `make test-engines`
+    "smollm2-135m--q4-1--llamacpp--*": "cpu",
+}
+
+
+def globs(pattern: str) -> list[str]:
+    """A pattern with `{a,b}` as the patterns that it stands for."""
+    before, brace, rest = pattern.partition("{")
+    if not brace:
+        return [pattern]
+    choices, _, after = rest.partition("}")
+    return [glob for choice in choices.split(",") for glob in globs(before + choice + after)]
+
+
+def seen(name: str, card: str) -> bool:
+    return any(
+        fnmatch.fnmatchcase(name, glob)
+        for pattern, cards in SEEN.items()
+        if card in cards.split()
+        for glob in globs(pattern)
+    )
+
+
+def running() -> list[tuple[str, str]]:
+    """Every system and card that the matrix shows as one that runs; thinking changes no verdict."""
+    cells = {(str(s.name).removesuffix("--think"), c.hardware) for s in CATALOG.systems.values() for c in CARDS
+             if fit(s, c, 16).verdict == "runs"}  # fmt: skip
+    return sorted(cells)
+
+
+def test_what_is_shown_to_run_was_seen_to_run() -> None:
+    assert [cell for cell in running() if not seen(*cell)] == []
+
+
+def test_no_source_stands_here_for_nothing() -> None:
+    cells = running()
+    used = {
+        pattern for pattern in SEEN for name, _ in cells for glob in globs(pattern) if fnmatch.fnmatchcase(name, glob)
+    }
+    assert used == SEEN.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "card", "reason"),
+    [
+        ("qwen3.6-35b-a3b--fp8--vllm--dflash-n15", "h100", "no run beside Qwen's FP8 weights was seen"),
+        ("qwen3.6-35b-a3b--bf16--vllm--dflash-n15", "dgx-spark", "names Hopper and B200 only"),
+        ("qwen3.6-35b-a3b--bf16--vllm--ngram-n5", "h200", "no run with this one was seen"),
+        ("qwen3.6-35b-a3b--fp8--vllm--plain", "b200", "verified on"),
+        ("gemma-4-26b-a4b--bf16--vllm--plain", "gb300", "of none of its variants"),
+        ("gemma-4-26b-a4b--nvfp4-nvidia--vllm--plain", "rtx-5090", "neither as supported nor as validated"),
+        ("diffusiongemma-26b-a4b--bf16--transformers--diffusion-card", "h100", "was not seen with these"),
+    ],
+)
+def test_what_nobody_was_seen_to_run_says_so(name: str, card: str, reason: str) -> None:
+    found = fit(CATALOG.systems[name], CATALOG.hardware(card))
+    assert found.verdict == "unverified"
+    assert reason in found.reason
