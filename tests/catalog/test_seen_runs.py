@@ -1,7 +1,7 @@
 """`runs` means that a public source shows it: this engine, these weights, this way of decoding, this card.
 
 What nobody was seen to run is `unverified`, with the reason. Each entry below names who has seen the runs that it
-stands for; a cell that isn't among them may not be shown as one that runs.
+stands for; of these models no other cell may be shown as one that runs (another model is its own file's affair).
 """
 
 from __future__ import annotations
@@ -67,8 +67,10 @@ def seen(name: str, card: str) -> bool:
 
 
 def running() -> list[tuple[str, str]]:
-    """Every system and card that the matrix shows as one that runs; thinking changes no verdict."""
-    cells = {(str(s.name).removesuffix("--think"), c.hardware) for s in CATALOG.systems.values() for c in CARDS
+    """Every system of these models and card that the matrix shows as one that runs; thinking changes no verdict."""
+    models = {pattern.partition("--")[0] for pattern in SEEN}
+    here = [s for s in CATALOG.systems.values() if s.name.model in models]
+    cells = {(str(s.name).removesuffix("--think"), c.hardware) for s in here for c in CARDS
              if fit(s, c, 16).verdict == "runs"}  # fmt: skip
     return sorted(cells)
 
