@@ -290,7 +290,8 @@ def _duel_row(duel: Duel, compared: Rows) -> TableRow:
         "measure": measure,
         "left_run_id": left,
         "right_run_id": right,
-        **compared["about"][0],
+        "refused": compared["about"][0]["refused"],
+        "notes": [*duel.passed_over, *compared["about"][0]["notes"]],
     }
 
 

@@ -11,6 +11,7 @@ from paribus.catalog import Pair, Verdict
 from paribus.conditions import SystemName
 from paribus.results.data import RunData
 from paribus.results.rows import stack_of
+from paribus.results.run import UNRANKED
 
 PLAIN = "plain"
 DECODER = "decoder,launch"
@@ -35,11 +36,12 @@ class Match:
 
 @dataclass(frozen=True)
 class Duel:
-    """One pair of `pairs.yaml` at one place."""
+    """One pair of `pairs.yaml` at one place. `passed_over`: which side is not met at its best, and why, in words."""
 
     pair: Pair
     place: Place
     match: Match
+    passed_over: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -162,9 +164,9 @@ def duels(
     found = []
     for pair in pairs:
         for place in sorted({place for place, stack in table if stack in (pair.left, pair.right)}):
-            match = _match(pair, place, table, verdicts, picks)
-            if match is not None:
-                found.append(Duel(pair, place, match))
+            meeting = _match(pair, place, table, verdicts, picks)
+            if meeting is not None:
+                found.append(Duel(pair, place, *meeting))
     return found
 
 
@@ -174,20 +176,24 @@ def _match(
     table: Mapping[tuple[Place, str], Mapping[str, RunData]],
     verdicts: Sequence[Decided],
     picks: Mapping[str, Sequence[str]],
-) -> Match | None:
-    left = _chosen(
-        table.get((place, pair.left), {}), pair.left_decoder, _winner(pair.left, place, verdicts, picks, table)
-    )
-    if pair.left == pair.right and pair.right_decoder is None:
-        plain = table.get((place, pair.left), {}).get(PLAIN)
-        same = left is None or plain is None or left is plain
-        return None if same or left is None or plain is None else Match(left, plain, subjects_of(pair))
-    right = _chosen(
-        table.get((place, pair.right), {}), pair.right_decoder, _winner(pair.right, place, verdicts, picks, table)
-    )
+) -> tuple[Match, tuple[str, ...]] | None:
+    """The two runs that meet, and what was passed over for them."""
+    beside_plain = pair.left == pair.right and pair.right_decoder is None
+    sides = [
+        _chosen(
+            table.get((place, stack), {}), decoder, _winner(stack, place, verdicts, picks, table), drafts=beside_plain
+        )
+        for stack, decoder in pair.sides()
+    ]
+    if beside_plain:
+        sides[1] = _Chosen(table.get((place, pair.left), {}).get(PLAIN))
+    left, right = sides[0].run, sides[1].run
     if left is None or right is None or left is right:
         return None
-    return Match(left, right, subjects_of(pair))
+    said = tuple(
+        f"{stack}: {side.passed_over}" for (stack, _), side in zip(pair.sides(), sides, strict=True) if side.passed_over
+    )
+    return Match(left, right, subjects_of(pair)), said
 
 
 def subjects_of(pair: Pair) -> str:
@@ -214,18 +220,40 @@ def _winner(
     return None
 
 
-def _chosen(side: Mapping[str, RunData], decoder: str | None, winner: str | None) -> RunData | None:
-    """A side's run: of the decoder that the pair names, else of the best."""
-    return side.get(decoder) if decoder else _best(side, winner)
+@dataclass(frozen=True)
+class _Chosen:
+    """A side's run, and which better one was passed over for it, with the reason."""
+
+    run: RunData | None
+    passed_over: str = ""
 
 
-def _best(side: Mapping[str, RunData], winner: str | None) -> RunData | None:
-    """A side's run: the race's winner; without a race the fastest measured speculation, else what there is."""
-    if winner is not None and winner in side:
-        return side[winner]
-    speculative = [data for decoder, data in side.items() if decoder != PLAIN] or list(side.values())
-    windows = all(d.summary.speed is not None and d.summary.speed.throughput.value for d in speculative)
-    return max(speculative, key=lambda data: _speed(data, windows), default=None)
+def _chosen(side: Mapping[str, RunData], decoder: str | None, winner: str | None, *, drafts: bool) -> _Chosen:
+    """A side's run: of the decoder that the pair names, else of the best. `drafts`: the other side is plain."""
+    return _Chosen(side.get(decoder)) if decoder else _best(side, winner, drafts=drafts)
+
+
+def _best(side: Mapping[str, RunData], winner: str | None, *, drafts: bool) -> _Chosen:
+    """A side's run: the race's winner; without a race the fastest measured speculation, else what there is.
+
+    A leaderboard puts ranked runs first and faulty ones last, and so does a side: another speculation stands in for one
+    that can't be ranked, and plain decoding where every one's run is faulty.
+    """
+    speculative = {decoder: data for decoder, data in side.items() if decoder != PLAIN} or dict(side)
+    windows = all(d.summary.speed is not None and d.summary.speed.throughput.value for d in speculative.values())
+
+    def quick(decoder: str) -> tuple[bool, bool, float]:
+        return decoder == winner, decoder != PLAIN, _speed(side[decoder], windows)
+
+    first = max(speculative, key=quick, default=None)
+    if first is None:
+        return _Chosen(None)
+    stand_ins = speculative if drafts or any(map(_sound, speculative.values())) else side
+    taken = max(stand_ins, key=lambda decoder: (side[decoder].summary.ranked, _sound(side[decoder]), quick(decoder)))
+    if taken == first:
+        return _Chosen(side[first])
+    why = ", ".join(f.id for f in side[first].summary.flags if f.severity == "invalid" or f.id in UNRANKED)
+    return _Chosen(side[taken], f"{taken} stands in for {first}, whose run is not ranked ({why})")
 
 
 def _speed(data: RunData, windows: bool) -> float:

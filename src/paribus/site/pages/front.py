@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from paribus.catalog import Pair
 from paribus.conditions import ParibusError
 from paribus.site import words
 from paribus.site.content import Figure, Run
@@ -84,19 +85,32 @@ Meeting = tuple[Run, Run, Figure]
 def _meeting(site: Site, hardware: str, scenario: str) -> Meeting | None:
     """The duel that leads on a card in a scenario: of `pairs.yaml` in its order, else speculation beside plain."""
     try:
-        order = [pair.pair for pair in site.catalog.pairs.pairs]
+        pairs = {pair.pair: pair for pair in site.catalog.pairs.pairs}
     except ParibusError:
-        order = []
+        pairs = {}
+    order = list(pairs)
     meetings = []
     for row in site.content.pairs:
         left, right = (site.content.runs.get(str(row[f"{side}_run_id"])) for side in ("left", "right"))
         if row["hardware"] != hardware or row["pair"] not in order or left is None or right is None or row["refused"]:
+            continue
+        if any(_stands_in(site, pairs[row["pair"]], run) for run in (left, right)):
             continue
         figure = speedup_of(left, right)
         if left.row["scenario_or_task"] == scenario and figure is not None:
             meetings.append((bool(row["demo"]), order.index(row["pair"]), str(row["machine"]), (left, right, figure)))
     best = min(meetings, key=lambda m: m[:3], default=None)
     return best[3] if best is not None else best_ratio(board_runs(site.content, hardware, scenario))
+
+
+def _stands_in(site: Site, pair: Pair, run: Run) -> bool:
+    """Whether plain decoding is in a duel only because no speculation beside it is sound: then it leads nothing."""
+    same = ("stack", "hardware", "machine", "measure", "demo")
+    named = pair.left == pair.right or (str(run.row["stack"]), "plain") in pair.sides()
+    if named or run.decoder_method != "plain":
+        return False
+    others = (r for r in site.content.speed_runs if all(r.row[key] == run.row[key] for key in same))
+    return any(other.decoder_method != "plain" for other in others)
 
 
 def _sides(site: Site, meeting: Meeting) -> tuple[str, str]:
