@@ -3,16 +3,20 @@
     python benchmarks/coverage.py [draws, default 10000] [start-to-start deviation ...]
 
 Two systems, seven kinds of text, each kind with its own speed-up (their geometric mean is 2), prompts that differ, a
-system's own way with each prompt, starts that differ by the given deviation, and noise on each request. A run of 5
-starts is cheap to simulate and dear to measure; prints one line a deviation. 92.5 to 97.5% is wanted.
+system's own way with each prompt, starts that differ by the given deviation, and noise on each request. The prompts are
+a sample: the truth is of all that one might ask. A run of 5 starts is cheap to simulate and dear to measure; prints the
+rows of a table, one a deviation. 92.5 to 97.5% is wanted.
 """
 
 from __future__ import annotations
 
+import math
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
+from paribus.results.figures import mean_of
 from paribus.speed.answer_speedup import answer_speedup
 from paribus.speed.rows import Row
 from paribus.speed.shares import share_of
@@ -21,6 +25,12 @@ from paribus.speed.statistics import Cell, ratio_of_starts, t_over_batches, t_ov
 
 KINDS = 7
 K = 100
+SPEEDUPS = 2 * np.exp(np.linspace(-0.5, 0.5, KINDS))
+"""True speed-up of each kind; their geometric mean is 2."""
+CYCLES = 2.4
+"""How often a window at several requests at once asks each prompt: some of them once more than others."""
+DIFFICULTY, OWN_WAY, NOISE = 0.3, 0.1, 0.03
+"""Deviations of logarithms: between prompts, a system's own way with each, between requests."""
 
 
 def row(prompt: str, kind: str, seconds: float) -> Row:
@@ -42,19 +52,28 @@ def simulate(
     *,
     starts: int = 5,
     prompts: int = 8,
-    own_way: float = 0.1,
-    noise: float = 0.03,
+    cycles: float = 1.0,
+    noise: float = NOISE,
 ) -> tuple[list[list[Row]], list[list[Row]]]:
-    """Rows of a base and of a fast system; the true speed-up is 2 (all deviations are of logarithms)."""
-    speedups = 2 * np.exp(np.linspace(-0.5, 0.5, KINDS))
-    difficulty = np.exp(chance.normal(0, 0.3, (KINDS, prompts)))
+    """Rows of a base and of a fast system; the true speed-up is 2 (all deviations are of logarithms).
+
+    `cycles`: how often a start asks each prompt; of 2.4 two parts in five of the prompts are asked a third time.
+    """
+    difficulty = np.exp(chance.normal(0, DIFFICULTY, (KINDS, prompts)))
     sides: list[list[list[Row]]] = []
-    for factor in (np.ones(KINDS), 1 / speedups):
-        way = np.exp(chance.normal(0, own_way, (KINDS, prompts)) - own_way**2 / 2)
+    for factor in (np.ones(KINDS), 1 / SPEEDUPS):
+        way = np.exp(chance.normal(0, OWN_WAY, (KINDS, prompts)) - OWN_WAY**2 / 2)
         side = []
         for start in np.exp(chance.normal(0, between_starts, starts)):
-            seconds = difficulty * way * factor[:, None] * start * np.exp(chance.normal(0, noise, (KINDS, prompts)))
-            side.append([row(f"{k}.{p}", str(k), float(seconds[k, p])) for k in range(KINDS) for p in range(prompts)])
+            rows: list[Row] = []
+            for cycle in range(math.ceil(cycles)):
+                noises = np.exp(chance.normal(0, noise, (KINDS, prompts)))
+                seconds = difficulty * way * factor[:, None] * start * noises
+                asked = np.ones((KINDS, prompts), bool)
+                if cycles < cycle + 1:
+                    asked = chance.random((KINDS, prompts)) < cycles - cycle
+                rows += [row(f"{k}.{p}", str(k), float(seconds[k, p])) for k, p in np.argwhere(asked)]
+            side.append(rows)
         sides.append(side)
     return sides[0], sides[1]
 
@@ -73,20 +92,33 @@ def speedup_coverage(draws: int, between_starts: float, seed: int = 1, prompts: 
 
 
 def answers_coverage(
-    draws: int, between_starts: float, seed: int = 1, *, several: bool = False, prompts: int = 8, starts: int = 5
-) -> float:
-    """Share of the draws whose interval of the ratio of mean answer times holds the true one."""
+    draws: int,
+    between_starts: float,
+    seed: int = 1,
+    *,
+    prompts: int = 8,
+    starts: int = 5,
+    cycles: float = 1.0,
+    noise: float = NOISE,
+) -> tuple[float, float]:
+    """Shares of the draws whose interval holds the truth: ratio of mean answer times, mean answer time.
+
+    The time is of the fast system, whose kinds of text differ.
+    """
     chance = np.random.default_rng(seed)
-    truth = KINDS / float(np.sum(1 / (2 * np.exp(np.linspace(-0.5, 0.5, KINDS)))))
-    held = 0
+    ratio = KINDS / float(np.sum(1 / SPEEDUPS))
+    time = float(np.mean(1 / SPEEDUPS) * np.exp((DIFFICULTY**2 + between_starts**2 + noise**2) / 2))
+    held = np.zeros(2)
     for _ in range(draws):
-        base, fast = simulate(chance, between_starts, starts=starts, prompts=prompts)
-        found = answer_speedup(base, fast, several=several)
-        assert found is not None
-        assert found.low is not None
-        assert found.high is not None
-        held += found.low <= truth <= found.high
-    return held / draws
+        base, fast = simulate(chance, between_starts, starts=starts, prompts=prompts, cycles=cycles, noise=noise)
+        both = answer_speedup(base, fast), mean_of(fast, lambda answer: (answer.e2e_ns or 0) / 1e9)
+        for place, (found, truth) in enumerate(zip(both, (ratio, time), strict=True)):
+            assert found is not None
+            assert found.low is not None
+            assert found.high is not None
+            held[place] += found.low <= truth <= found.high
+    of_ratio, of_time = (held / draws).tolist()
+    return of_ratio, of_time
 
 
 def kinds_coverage(draws: int, seed: int = 1) -> float:
@@ -146,6 +178,45 @@ def throughput_coverage(draws: int, between_starts: float, seed: int = 1) -> tup
     return one / draws, two / draws
 
 
+class Windows(NamedTuple):
+    """Shares of the draws whose interval over starts holds the truth of these very prompts, and of all prompts."""
+
+    these: float
+    these_ratio: float
+    all: float
+    all_ratio: float
+
+
+def windows_coverage(draws: int, between_starts: float, seed: int = 1, *, prompts: int = 24) -> Windows:
+    """Throughput of windows whose answers are of prompts, each with a speed of its own; and its ratio. 5 starts.
+
+    A closed loop's throughput is the tokens of the answers over their seconds, times the requests at once. The base
+    system is as fast on each prompt; how fast the other is depends on the kind and on the prompt.
+    """
+    chance = np.random.default_rng(seed)
+    held = np.zeros(4)
+    slow, per_start = 1.0, float(np.exp(between_starts**2 / 2))
+    fast = KINDS / float(np.sum(np.exp(OWN_WAY**2 / 2) / SPEEDUPS))
+    for _ in range(draws):
+        tokens = np.exp(chance.normal(0, DIFFICULTY, (KINDS, prompts)))
+        ways = 1 / (SPEEDUPS[:, None] * np.exp(chance.normal(0, OWN_WAY, (KINDS, prompts))))
+        own = tokens.sum() / (tokens * ways).sum()
+        base, other = (
+            [
+                (asked * tokens).sum() / (asked * tokens * way).sum() * start
+                for start in np.exp(chance.normal(0, between_starts, 5))
+                for asked in [CYCLES // 1 + (chance.random((KINDS, prompts)) < CYCLES % 1)]
+            ]
+            for way in (np.ones((KINDS, prompts)), ways)
+        )
+        mean, ratio = t_over_starts(other), ratio_of_starts(other, base)
+        for place, (found, truth) in enumerate(
+            [(mean, own * per_start), (ratio, own / slow), (mean, fast * per_start), (ratio, fast / slow)]
+        ):
+            held[place] += (found.low or 0) <= truth <= (found.high or 0)
+    return Windows(*(held / draws).tolist())
+
+
 def share_coverage(
     draws: int, share: float, seed: int = 1, *, starts: int = 5, prompts: int = 56, alike: float = 2.0
 ) -> float:
@@ -170,13 +241,19 @@ def share_coverage(
 
 def main() -> None:
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    heads = (
+        *("starts differ by", "speed-up", "whole answers at 1", "at 16", "time of an answer at 1", "at 16"),
+        *("throughput", "its ratio", "throughput of other prompts", "its ratio"),
+    )
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for deviation in [float(x) for x in sys.argv[2:]] or [0.01, 0.02, 0.05]:
-        one, two = throughput_coverage(draws, deviation)
-        print(
-            f"starts differ by {100 * deviation:.0f}%: speed-up {100 * speedup_coverage(draws, deviation):.1f}%, "
-            f"throughput {100 * one:.1f}%, ratio of throughputs {100 * two:.1f}% of {draws} intervals hold the truth",
-            flush=True,
+        alone, several = (answers_coverage(draws, deviation, cycles=cycles) for cycles in (1.0, CYCLES))
+        windows = windows_coverage(draws, deviation)
+        shares = (
+            *(speedup_coverage(draws, deviation), alone[0], several[0], alone[1], several[1]),
+            *(windows.these, windows.these_ratio, windows.all, windows.all_ratio),
         )
+        print(f"| {100 * deviation:.0f}% | {' | '.join(f'{100 * share:.1f}%' for share in shares)} |", flush=True)
 
 
 if __name__ == "__main__":

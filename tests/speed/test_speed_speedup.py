@@ -175,26 +175,32 @@ def test_the_interval_of_whole_answers_is_paired_by_prompt():
     """Prompts that differ a hundredfold say nothing of the ratio when each takes half as long on the other side."""
     base = [steady_row(f"p{i}", "chat", length=10 * 2**i, ms_a_token=10) for i in range(8)]
     fast = [dataclasses.replace(row, e2e_ns=row.e2e_ns // 2) for row in base]
-    found = answer_speedup([base], [fast], several=False)
+    found = answer_speedup([base], [fast])
     assert found.basis == "prompts"
     assert (found.value, found.low, found.high) == tuple(pytest.approx(2, rel=1e-6) for _ in range(3))
 
 
-def test_whole_answers_at_several_requests_vary_over_starts_alone():
+def test_whole_answers_vary_over_starts_and_over_prompts():
     base = [[steady_row(f"p{i}", "chat", length=100, ms_a_token=ms * (i + 1)) for i in range(4)] for ms in (10, 11, 12)]
     fast = [[dataclasses.replace(row, e2e_ns=row.e2e_ns // 2) for row in rows] for rows in base]
-    found = answer_speedup(base, fast, several=True)
-    assert found.basis == "starts"
+    found = answer_speedup(base, fast)
+    assert found.basis == "starts and prompts"
     assert found.value == pytest.approx(2)
     assert found.low * found.high == pytest.approx(4, rel=0.01)
     assert found.high / found.low > 1.2
-    assert answer_speedup(base[:1], fast, several=True).basis == "prompts"
+    assert answer_speedup(base[:1], fast).basis == "prompts"
+    # Starts that are all alike: what is left is how the speed-up differs between prompts.
+    twice_to_eightfold = [
+        [dataclasses.replace(row, e2e_ns=row.e2e_ns // (2 + 2 * i)) for i, row in enumerate(base[0])] for _ in base
+    ]
+    apart = answer_speedup([base[0]] * 3, twice_to_eightfold)
+    assert apart.low < 0.9 * apart.value < 1.1 * apart.value < apart.high
 
 
 def test_too_little_has_no_interval_of_whole_answers_and_nothing_no_value():
     one = [steady_row("p", "chat", length=100, ms_a_token=10)]
-    assert answer_speedup([one], [one], several=False).basis == "none"
-    assert answer_speedup([one], [[dataclasses.replace(one[0], capped=True)]], several=False) is None
+    assert answer_speedup([one], [one]).basis == "none"
+    assert answer_speedup([one], [[dataclasses.replace(one[0], capped=True)]]) is None
 
 
 def _slow_at_two(slow_s: float, starts: int = 5) -> list[list]:
@@ -207,9 +213,8 @@ def _slow_at_two(slow_s: float, starts: int = 5) -> list[list]:
     ]
 
 
-@pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("of", [{0, 1, 2, 3, 4}, {0, 2, 3, 4}], ids=["in every start", "in all but one"])
-def test_a_side_that_is_cut_at_its_longest_answers_is_not_faster_for_it(several, of):
+def test_a_side_that_is_cut_at_its_longest_answers_is_not_faster_for_it(of):
     """Two equal systems; one was cut at the two prompts that take longest, which is few enough to be let pass."""
     base = _slow_at_two(160.0)
     cut = [
@@ -217,7 +222,7 @@ def test_a_side_that_is_cut_at_its_longest_answers_is_not_faster_for_it(several,
         for start, rows in enumerate(base)
     ]
     for one, two in ((base, cut), (cut, base)):
-        found = answer_speedup(one, two, several=several)
+        found = answer_speedup(one, two)
         assert (found.value, found.low, found.high) == tuple(pytest.approx(1, rel=1e-9) for _ in range(3))
         split = answer_split(*([row for rows in side for row in rows] for side in (one, two)))
         assert split.total == pytest.approx(1, rel=1e-9)
@@ -225,7 +230,7 @@ def test_a_side_that_is_cut_at_its_longest_answers_is_not_faster_for_it(several,
 
 def test_no_prompt_that_is_whole_on_both_sides_gives_no_speed_up_of_whole_answers():
     one, two = (steady_row(name, "chat", length=100, ms_a_token=10) for name in ("p", "q"))
-    assert answer_speedup([[one]], [[two]], several=False) is None
+    assert answer_speedup([[one]], [[two]]) is None
     assert answer_split([one], [two]) is None
 
 
@@ -238,9 +243,9 @@ def test_the_interval_of_whole_answers_reaches_below_a_value_that_one_kind_makes
         ]
         for seconds in ((60, 1, 1), (1, 1, 1))
     )
-    found = answer_speedup([base], [fast], several=False)
+    found = answer_speedup([base], [fast])
     assert found.basis == "kinds"
     assert found.value == pytest.approx(62 / 3)
     assert found.low < 1 < found.value < 60 < found.high
-    back = answer_speedup([fast], [base], several=False)
+    back = answer_speedup([fast], [base])
     assert (back.low, back.high) == (pytest.approx(1 / found.high), pytest.approx(1 / found.low))

@@ -106,6 +106,38 @@ def test_starts_that_differ_widen_the_interval():
     assert width(1.1) > 1.2 * width(1.0)
 
 
+def test_prompts_are_drawn_again_inside_their_kind_so_that_kinds_that_differ_widen_nothing():
+    def width(kinds: str, starts: int = 2) -> float:
+        cells = [
+            Cell(s, f"{kind}{i}", 10.0 ** "ab".index(kind) * (100 + i), 1, told)
+            for s in range(starts)
+            for kind, told in zip("ab", kinds, strict=True)
+            for i in range(8)
+        ]
+        found = ratio_of_sums(cells)
+        return found.high / found.low
+
+    assert width("ab") < 1.05
+    assert width("ab", starts=1) < 1.05
+    assert width("cc") > 2
+
+
+def test_a_kind_with_a_single_prompt_is_drawn_with_all_others():
+    several = [(f"a{i}", 100.0 + i) for i in range(4)]
+    alone = ratio_of_sums([*(Cell(0, p, n, 1, "a") for p, n in several), Cell(0, "b", 900, 1, "b")])
+    assert alone == ratio_of_sums([Cell(0, p, n, 1) for p, n in [*several, ("b", 900.0)]])
+    assert alone.high > 300
+
+
+def test_starts_in_which_nobody_waited_leave_an_interval_of_the_waits_size():
+    """Their logarithm is none: held at a smallest wait it gave intervals that ended at thousands of times the mean."""
+    cells = [Cell(s, f"p{i}", s / 10 * (i % 3), 1) for s in range(5) for i in range(24)]
+    found = ratio_of_sums(cells)
+    assert found.value == pytest.approx(0.2)
+    assert 0 < found.low < 0.1
+    assert 0.4 < found.high < 1
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abcdef"), positive, positive), min_size=2, max_size=30))
 def test_a_ratio_of_sums_is_the_same_each_time_and_inside_its_interval_or_without_one(rows):
     cells = [Cell(*row) for row in rows]

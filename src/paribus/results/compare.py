@@ -149,9 +149,7 @@ def _speedups(left: RunData, right: RunData, notes: list[str]) -> list[Number]:
             f"too few answers reach k = {asked} (half of both must); k = {k} is the largest that half of both reach"
         )
         found = [instead]
-    return [_ratio(one, headline=place == 0) for place, one in enumerate(found)] + _answers(
-        fast, base, _several(left), notes
-    )
+    return [_ratio(one, headline=place == 0) for place, one in enumerate(found)] + _answers(fast, base, notes)
 
 
 def _ratio(one: Speedup, headline: bool) -> Number:
@@ -172,12 +170,12 @@ def _ratio(one: Speedup, headline: bool) -> Number:
     )
 
 
-def _answers(fast: list[list[Row]], base: list[list[Row]], several: bool, notes: list[str]) -> list[Number]:
+def _answers(fast: list[list[Row]], base: list[list[Row]], notes: list[str]) -> list[Number]:
     """Whole answers, where few were cut: the ratio of their times, split into first wait, length and rate."""
     sides = [[row for rows in side for row in rows if row.ok] for side in (fast, base)]
     if any(not rows or sum(row.capped for row in rows) > CAPPED * len(rows) for rows in sides):
         return []
-    split, total = answer_split(sides[1], sides[0]), answer_speedup(base, fast, several=several)
+    split, total = answer_split(sides[1], sides[0]), answer_speedup(base, fast)
     if split is None or total is None:
         return []
     asked = {row.prompt_id for rows in base for row in rows}

@@ -13,7 +13,7 @@ from paribus.speed.metrics.answer_time import CAPPED
 from paribus.speed.metrics.checked_pass import checked_share
 from paribus.speed.rows import KS, READERS, Row
 from paribus.speed.speedup import level
-from paribus.speed.statistics import Cell, Estimate, mean, ratio_of_sums, t_over_starts, throughput_estimate
+from paribus.speed.statistics import Cell, Estimate, ratio_of_sums, throughput_estimate
 from paribus.speed.summary import Interval, SpeedSummary
 
 Starts = Sequence[Sequence[Row]]
@@ -56,9 +56,9 @@ def _speed(data: RunData, speed: SpeedSummary) -> Iterator[Number]:
     for k in KS:
         yield from _time_to(starts, speed, k)
     for tag, cell in _MEANS.items():
-        yield from _number(tag, mean_of(starts, cell, over_starts=several))
+        yield from _number(tag, mean_of(starts, cell))
     yield from _number("checked_pass", checked_share(starts))
-    yield from _whole_answers(starts, several)
+    yield from _whole_answers(starts)
     # The headline: with one request what it writes a second, with several what all of them write together.
     yield from _interval("output_speed", speed.output_speed)
     yield from _interval("output_speed_standard", speed.output_speed_standard, headline=not several)
@@ -113,14 +113,10 @@ _MEANS: dict[str, Callable[[Row], float | None]] = {
 }
 
 
-def mean_of(starts: Starts, cell: Callable[[Row], float | None], *, over_starts: bool) -> Estimate | None:
-    """A mean over requests: bootstrap over starts, then prompts; at several requests t over starts."""
-    if over_starts and len(starts) > 1:
-        means = [mean([v for row in rows if (v := cell(row)) is not None]) for rows in starts]
-        known = [value for value in means if value is not None]
-        return t_over_starts(known) if known else None
+def mean_of(starts: Starts, cell: Callable[[Row], float | None]) -> Estimate | None:
+    """A mean over requests: bootstrap over starts, then prompts inside their kind, however many were asked at once."""
     cells = [
-        Cell(start, row.prompt_id, value, 1.0)
+        Cell(start, row.prompt_id, value, 1.0, row.kind)
         for start, rows in enumerate(starts)
         for row in rows
         if (value := cell(row)) is not None
@@ -128,10 +124,10 @@ def mean_of(starts: Starts, cell: Callable[[Row], float | None], *, over_starts:
     return ratio_of_sums(cells)
 
 
-def _whole_answers(starts: Starts, several: bool) -> Iterator[Number]:
+def _whole_answers(starts: Starts) -> Iterator[Number]:
     answered = [row for rows in starts for row in rows if row.ok]
     if answered and sum(row.capped for row in answered) <= CAPPED * len(answered):
-        estimate = mean_of(starts, lambda r: _ms(r.e2e_ns) if r.ok and not r.capped else None, over_starts=several)
+        estimate = mean_of(starts, lambda r: _ms(r.e2e_ns) if r.ok and not r.capped else None)
         yield from _number("answer_time", estimate)
 
 

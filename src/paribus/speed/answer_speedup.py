@@ -20,21 +20,21 @@ from paribus.speed.statistics import (
     basis_of,
     combined,
     interval,
-    ratio_of_starts,
+    log_deviations,
     resampled,
     start_part,
-    unbiased,
 )
 
 
-def answer_speedup(base: Starts, fast: Starts, *, several: bool) -> Estimate | None:
+def answer_speedup(base: Starts, fast: Starts) -> Estimate | None:
     """Mean time of a whole answer of `base` / of `fast`: 2.0 means that `fast` needs half the time.
 
     Of the prompts that have a whole answer on both sides (PROTOCOL section 4: paired by prompt in ratios), each with
     equal weight: a side that was cut at its longest answers must not be the faster for it.
-    `several`: measured with several requests at once; then starts alone are what varies (Welch's t on the logarithms
-    of each start's mean). With one request, or one start: starts of each side by themselves, since they are different
-    servers, and prompts inside their kind, the same ones for both sides, or kinds where one has a single prompt.
+    The interval, with one request or with several at once: starts of each side by themselves, since they are different
+    servers, and prompts inside their kind, the same ones for both sides, or kinds where one has a single prompt. How
+    two systems differ from prompt to prompt can be most of what such a ratio doesn't know: an interval over starts
+    alone would hold the truth of other prompts in less than half of the cases where starts differ by 1%.
     None where no prompt has a whole answer on both sides.
     """
     prompts = whole_on_both(*([row for rows in side for row in rows] for side in (base, fast)))
@@ -45,18 +45,13 @@ def answer_speedup(base: Starts, fast: Starts, *, several: bool) -> Estimate | N
     over, under = (_mean(side) for side in times)
     value = over / under
     starts = [[_level(rows, side) for rows in of] for of, side in zip(sides, times, strict=True)]
-    fewest = min(map(len, starts))
-    if several and fewest > 1:
-        found = ratio_of_starts(*starts)
-        wide = value / found.value
-        return Estimate(value, (found.low or 0) * wide, (found.high or 0) * wide, found.basis)
     rng = np.random.default_rng(SEED)
     drawn = _prompts(rng, times, {row.prompt_id: row.kind for rows in sides[0] for row in rows})
     if drawn is None:
         return Estimate(value, None, None, "none")
     part, few = drawn
     low, high = interval(value * np.exp(combined([part, *(start_part(rng, np.log(s)) for s in starts if len(s) > 1)])))
-    return Estimate(value, low, high, basis_of(fewest, few))
+    return Estimate(value, low, high, basis_of(min(map(len, starts)), few))
 
 
 def whole_on_both(base: Sequence[Row], fast: Sequence[Row]) -> set[str]:
@@ -113,17 +108,8 @@ def _prompts(
         if len(tables[0]) < LEAST_UNITS:
             return None
     total = np.sum([table.sum(axis=0) for table in tables], axis=0)
-    logs = np.sum([_deviations(rng, table, total) for table in tables], axis=0)
-    return (logs, sum(len(table) - 1 for table in tables)), few
-
-
-def _deviations(rng: np.random.Generator, table: Array, total: Array) -> Array:
-    """Log deviations of the ratio of totals when this table's rows are drawn again and the others stay: (draws,).
-
-    Widened to be unbiased on the logarithm: widened sums could fall below 0, where no time is and no logarithm.
-    """
-    drawn = total + (resampled(rng, len(table)) - 1) @ table
-    return np.asarray(np.log(drawn[:, 0] / drawn[:, 1] * total[1] / total[0]) * unbiased(len(table)))
+    logs = [log_deviations(resampled(rng, len(table)), table, total - table.sum(axis=0)) for table in tables]
+    return (np.asarray(np.sum(logs, axis=0)), sum(len(table) - 1 for table in tables)), few
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,11 @@
 """Uncertainty (PROTOCOL section 4), as pure functions. Every interval is of 95%.
 
-At one request: a two-level bootstrap, starts then prompts. At sixteen: Student's t over starts; where only one start
-exists, over batch means inside it. An `Estimate` says which of them its interval rests on: an interval of a single
-start knows nothing about what differs between starts, and must not be shown as if it did.
+What single requests take or write, with one request or with several at once: a two-level bootstrap, starts then
+prompts; the prompts are a sample of those one might ask. What a server writes a second with several at once (a window's
+throughput, and ratios of it): Student's t over starts; where only one start exists, over batch means inside it. Such an
+interval is for these very prompts: how a server does with others isn't in it. An `Estimate` says which of them its
+interval rests on: an interval of a single start knows nothing about what differs between starts, and must not be shown
+as if it did.
 
 Resampling a handful of units understates their spread: n units have n - 1 degrees of freedom, and a mean of few follows
 Student's t. `unbiased` widens deviations for the first, `combined` for the second, with the degrees of freedom of
@@ -142,14 +145,17 @@ def unbiased(units: int) -> float:
     return math.sqrt(units / (units - 1)) if units > 1 else 0.0
 
 
-def log_deviations(weights: Array, table: Array) -> Array:
+def log_deviations(weights: Array, table: Array, rest: Array | None = None) -> Array:
     """ln(weighted ratio of sums / ratio of sums), widened to be unbiased.
 
-    `weights`: (draws, units); `table`: (units, 2), over and under the line. Draws of nothing are held at 1e-6.
+    `weights`: (draws, units); `table`: (units, 2), over and under the line; `rest`: (2,), what is part of both sums and
+    isn't drawn again. Draws of nothing are held at 1e-6. Widened on the logarithm: widened sums could fall below 0.
     """
-    drawn = weights @ table
+    rest = np.zeros(2) if rest is None else rest
+    drawn = weights @ table + rest
+    over, under = table[:, 0].sum() + rest[0], table[:, 1].sum() + rest[1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = drawn[:, 0] / drawn[:, 1] * (table[:, 1].sum() / table[:, 0].sum())
+        ratios = drawn[:, 0] / drawn[:, 1] * (under / over)
     return np.asarray(np.log(np.clip(np.nan_to_num(ratios, nan=1.0), 1e-6, 1e6)) * unbiased(len(table)))
 
 
@@ -257,19 +263,24 @@ def ratio_of_batches(
 
 @dataclass(frozen=True)
 class Cell:
-    """One request in a ratio of sums: what start and prompt it belongs to, numerator and denominator."""
+    """One request in a ratio of sums: what start and prompt it belongs to, numerator and denominator.
+
+    `kind`: the prompt's kind of text, where prompts are drawn again inside their kinds.
+    """
 
     start: int
     prompt: str
     over: float
     under: float
+    kind: str = ""
 
 
 def ratio_of_sums(cells: Sequence[Cell]) -> Estimate | None:
     """Sum of `over` / sum of `under` with a two-level bootstrap: starts, then prompts (the same in every start).
 
     Starts act as factors on the whole value (how far each start's own ratio lies from all); prompts are resampled
-    with all their requests. None without cells or with nothing below the line.
+    with all their requests, inside their kind where every kind has two or more. None without cells or with nothing
+    below the line.
     """
     under = math.fsum(c.under for c in cells)
     if not cells or under <= 0:
@@ -278,16 +289,30 @@ def ratio_of_sums(cells: Sequence[Cell]) -> Estimate | None:
     starts, prompts = sorted({c.start for c in cells}), sorted({c.prompt for c in cells})
     if len(starts) < 2 and len(prompts) < LEAST_UNITS:
         return Estimate(value, None, None, "none")
-    by_prompt = _sums(cells, prompts, lambda c: c.prompt)
     if value <= 0:
         return Estimate(value, None, None, "none")
-    weights, rng = _first_draws(len(prompts))
-    parts = [(log_deviations(weights, by_prompt), len(prompts) - 1)]
+    first, *others = _by_kind(cells, prompts)
+    weights, rng = _first_draws(len(first))
+    drawn = [(weights, first), *((resampled(rng, len(table)), table) for table in others)]
+    total = np.sum([table.sum(axis=0) for _, table in drawn], axis=0)
+    logs = [log_deviations(w, table, total - table.sum(axis=0) if others else None) for w, table in drawn]
+    parts = [(np.asarray(np.sum(logs, axis=0)), sum(len(table) - 1 for _, table in drawn))]
     if len(starts) > 1:
-        by_start = np.maximum(_sums(cells, starts, lambda c: c.start), 1e-12)
-        parts.append(start_part(rng, np.log(by_start[:, 0] / by_start[:, 1])))
+        by_start = _sums(cells, starts, lambda c: c.start)
+        levels = by_start[:, 0] / np.maximum(by_start[:, 1], 1e-12)
+        # A start in which nobody waited has no logarithm: then by how much each start is more than all together.
+        parts.append(start_part(rng, np.log(levels) if levels.min() > 0 else levels / value - 1))
     low, high = interval(value * np.exp(combined(parts)))
     return Estimate(value, low, high, basis_of(len(starts), "prompts"))
+
+
+def _by_kind(cells: Sequence[Cell], prompts: Sequence[str]) -> list[Array]:
+    """Sums by prompt, a table a kind; one table of all where a kind has a single prompt, which can't be drawn again."""
+    kind_of = {cell.prompt: cell.kind for cell in cells}
+    by_prompt = _sums(cells, prompts, lambda c: c.prompt)
+    kinds = np.array([kind_of[prompt] for prompt in prompts])
+    tables = [by_prompt[kinds == kind] for kind in sorted(set(kind_of.values()))]
+    return tables if min(map(len, tables)) > 1 else [by_prompt]
 
 
 def _first_draws(units: int) -> tuple[Array, np.random.Generator]:
