@@ -10,7 +10,8 @@ from paribus.catalog import Catalog
 from paribus.cli._options import catalog_option
 from paribus.cli._quality_view import Counting, report
 from paribus.conditions import UsageError
-from paribus.results.run import find_root
+from paribus.results.run import find_root, run_at
+from paribus.results.seal import seal
 
 
 @click.command()
@@ -20,9 +21,10 @@ def command(folder: Path, private: Path | None) -> None:
     """Score the answers in FOLDER: a run (with start-1, ...), one start, or the --out of `paribus quality`.
 
     \b
-    Reads journal.jsonl and writes samples.parquet and score.json beside it. Programs run in a sandbox only. The same
-    journal gives the same scores; a score by another version of the scorer is kept beside the new one. What was
-    generated where there is no sandbox can be scored on another machine: copy the folder, name it here, from anywhere.
+    Reads journal.jsonl and writes samples.parquet, samples-lite.parquet (the grades alone) and score.json beside it.
+    Programs run in a sandbox only. The same journal gives the same scores; a score by another version of the scorer is
+    kept beside the new one. What was generated where there is no sandbox can be scored on another machine: copy the
+    folder, name it here, from anywhere.
 
     \b
     Examples:
@@ -37,6 +39,10 @@ def command(folder: Path, private: Path | None) -> None:
     catalog = Catalog(_clone(folder), private)
     for start in starts:
         click.echo(report(score_start(start, catalog, Counting("graded"))))
+    run = run_at(folder)
+    if run is not None and (run.folder / "summary.json").is_file():
+        summary = seal(run, catalog)
+        click.echo(f"sealed {summary.run_id} {summary.run} again")
 
 
 def _clone(folder: Path) -> Path:

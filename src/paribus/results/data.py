@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from paribus.conditions import CheckFailed, UsageError
+from paribus.quality.summary import QualitySummary
 from paribus.results.reading import open_parquet, read_model
 from paribus.results.run import RunFolder, RunSummary, read_summary, start_folders
 from paribus.speed.rows import Row, read_rows
@@ -23,8 +24,19 @@ class RunData:
 
     @classmethod
     def read(cls, place: RunFolder) -> RunData:
-        """Read a sealed run. Raises `CheckFailed` when it isn't one."""
-        return cls(place, read_summary(place))
+        """Read a sealed run. Raises `CheckFailed` when it isn't one, or was scored again since."""
+        data = cls(place, read_summary(place))
+        data._still_its_scores()
+        return data
+
+    def _still_its_scores(self) -> None:
+        """A summary's scores stand for the graded answers beside it: both are of one scoring."""
+        sealed = self.summary.quality
+        if sealed is not None and any(read_model(f, "score.json", QualitySummary) != sealed for f in self.folders):
+            raise CheckFailed(
+                f"{self.place.path} was scored again since it was sealed: its summary's scores are not those of its "
+                f"graded answers; `paribus seal {self.place.path}`"
+            )
 
     @property
     def folders(self) -> list[Path]:

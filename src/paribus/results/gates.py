@@ -175,12 +175,16 @@ _RULES: dict[str, Callable[[Conditions, Conditions, frozenset[str]], bool]] = {
 
 
 def _limits(left: RunSummary, right: RunSummary) -> list[Difference]:
-    """What each side must be by itself: the same kind of measurement, enough requests admitted, no invalid flag."""
+    """What each side must be by itself: one kind of measurement, one version of scores, enough admitted, no bad flag."""
     found = []
     if left.kind != right.kind:
         found.append(Difference("kind_of_run", "kind of run", left.kind, right.kind, True))
     if left.origin != right.origin:
         found.append(Difference("origin", "origin", left.origin, right.origin, True))
+    versions = [side.quality.scorer if side.quality is not None else None for side in (left, right)]
+    if None not in versions and versions[0] != versions[1]:
+        remedy = " (score both again: `paribus score RUN`)"
+        found.append(Difference("score_version", "version of the scores", versions[0], versions[1], True, remedy))
     admitted = [_admitted(side) for side in (left, right)]
     if any(admits_fewer(*side) for side in admitted):
         one, two = (_said(*side) for side in admitted)

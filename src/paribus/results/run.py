@@ -234,7 +234,7 @@ def locate(root: Path, text: str) -> RunFolder:
             if run.run_id == text:
                 return run
         raise UsageError(f"there is no run {text} below {' or '.join(RESULTS_ROOTS)}")
-    return _on_disk(Path(text)) or _below_roots(root, text) or _no_run(text)
+    return run_at(Path(text)) or _below_roots(root, text) or _no_run(text)
 
 
 def _no_run(text: str) -> RunFolder:
@@ -245,7 +245,7 @@ def _no_run(text: str) -> RunFolder:
     )
 
 
-def _on_disk(path: Path) -> RunFolder | None:
+def run_at(path: Path) -> RunFolder | None:
     """The run that an existing folder or file is, or lies in."""
     if not path.exists():
         return None
