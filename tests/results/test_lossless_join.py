@@ -64,9 +64,10 @@ def test_longer_answers_than_plains_starts_give_cut_a_decoder_off_everywhere(
     ratios = table(clone, "SELECT DISTINCT run_id FROM figures WHERE other_run_id IS NOT NULL")
     assert ratios == [(same.summary.run_id,)]
 
-    # The duel that would be its own says why there is none.
-    refused = dict(table(clone, "SELECT left_run_id, refused FROM pairs"))
-    assert "not_lossless" in refused[long.summary.run_id]
+    # The duel that would be its own is the other decoder's, and says why.
+    ((left, refused, notes),) = table(clone, "SELECT left_run_id, refused, notes FROM pairs")
+    assert (left, refused) == (same.summary.run_id, None)
+    assert f"{OTHER} stands in for {NGRAM}, whose run is not ranked (not_lossless)" in notes
 
     with pytest.raises(CheckFailed, match="flags that forbid a ranking: not_lossless and none"):
         compared(clone, monkeypatch, long, plain)

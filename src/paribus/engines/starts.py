@@ -22,7 +22,7 @@ from paribus.machine.files import sync_folder
 MANIFEST = "manifest.json"
 CONTRIBUTOR = "PARIBUS_CONTRIBUTOR"
 
-_SMALL = frozenset({"summary.json", "requests-lite.parquet", "score.json"})
+_SMALL = frozenset({"summary.json", "requests-lite.parquet", "score.json", "samples-lite.parquet"})
 """Files that go into git; all others are raw."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")

@@ -1,4 +1,4 @@
-"""One quality start: answers into `journal.jsonl`; then, without a server, `samples.parquet` and `score.json`."""
+"""One quality start: answers into `journal.jsonl`; then, without a server, samples and `score.json`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from paribus.wire import Client, run
 if TYPE_CHECKING:
     from paribus.engines import Session, StartRecord
 
-JOURNAL, SAMPLES, SCORE = "journal.jsonl", "samples.parquet", "score.json"
+JOURNAL, SCORE = "journal.jsonl", "score.json"
 
 Progress = Callable[[int, int], None]
 
@@ -254,7 +254,7 @@ async def _dialogues(evaluation: Evaluation, root: Path, answerer: Answerer) -> 
 def score_start(
     folder: Path, catalog: Catalog, progress: Progress = _quiet, seen: Seen | None = None
 ) -> QualitySummary:
-    """Score a start's journal; write `samples.parquet` and `score.json` beside it. No server is needed.
+    """Score a start's journal; write its samples, their grades and `score.json` beside it. No server is needed.
 
     A score by another version of the scorer is kept as `score-<version>.json`. Raises `UsageError` when the items at
     hand are not those that were asked (with both hashes), `CheckFailed` for a journal that contradicts them,
@@ -287,7 +287,7 @@ def score_start(
         grading = family_of(task).grading
     summary = beside.added(summarise(task, header, items.items, samples, floor=floor, grading=grading))
     _keep_other_version(folder, summary)
-    write_samples(folder / SAMPLES, samples)
+    write_samples(folder, samples)
     write_json(folder / SCORE, summary.model_dump(by_alias=True, mode="json"))
     return summary
 

@@ -1,4 +1,8 @@
-"""One row an answer: `samples.parquet`. Text stays in the journal; ids, grades, tokens and times are here."""
+"""One row an answer: `samples.parquet`. Text stays in the journal; ids, grades, tokens and times are here.
+
+`samples-lite.parquet` has the grades alone: small enough to be kept where the rest isn't, for all that is decided by
+two runs' answers to the same questions.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +49,8 @@ _COLUMNS: dict[str, tuple[pa.DataType, bool]] = {
 
 SCHEMA = pa.schema({name: kind for name, (kind, _) in _COLUMNS.items()})
 
+SAMPLES, LITE = "samples.parquet", "samples-lite.parquet"
+LITE_COLUMNS = ("item", "repeat", "correct")
 
 USER = "user"
 """Status and error of a dialogue that the user simulator broke off: no failure of the system under test."""
@@ -168,13 +174,15 @@ def _total(values: list[int | None]) -> int | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def write_samples(path: Path, samples: list[Sample]) -> None:
-    """Write `samples.parquet` (sorted by item and repeat; the same samples give the same bytes)."""
+def write_samples(folder: Path, samples: list[Sample]) -> None:
+    """Write a start's samples and their grades (sorted by item and repeat; the same samples give the same bytes)."""
     ordered = sorted(samples, key=lambda sample: (sample.item, sample.repeat))
     rows = [asdict(sample) | {"marks": json.dumps(sample.marks, sort_keys=True)} for sample in ordered]
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), sink, compression="zstd")
-    write_atomic(path, sink.getvalue().to_pybytes())
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    for name, each in ((SAMPLES, table), (LITE, table.select(LITE_COLUMNS))):
+        sink = pa.BufferOutputStream()
+        pq.write_table(each, sink, compression="zstd")
+        write_atomic(folder / name, sink.getvalue().to_pybytes())
 
 
 def read_samples(path: Path) -> list[Sample]:

@@ -15,11 +15,14 @@ from paribus.quality.believed import Witness, wrong_seeds
 from paribus.quality.data import load_items
 from paribus.quality.journal import Header, read_journal
 from paribus.quality.known import read_known
+from paribus.quality.samples import LITE, LITE_COLUMNS, SAMPLES
 from paribus.quality.score import GRADED_ELSEWHERE, grading_flags
+from paribus.quality.statistics import mean_interval, question_means
 from paribus.quality.summary import QualitySummary
 from paribus.quality.tau2 import items_asked
 from paribus.results.check_start import system_declared
 from paribus.results.findings import Report
+from paribus.results.items import grade
 from paribus.results.reading import JOURNAL_BYTES, plain_file, read_model, read_rows
 from paribus.results.run import Start
 
@@ -37,6 +40,7 @@ def check_quality(start: Start, where: str, catalog: Catalog, report: Report, *,
     with report.looking("scores", where):
         stored = read_model(start.folder, "score.json", QualitySummary)
         _sane(stored, where, report)
+        _grades(start, stored, where, report)
         if not (start.folder / "journal.jsonl").is_file():
             report.say("scores", where, "not checked", "journal.jsonl is not here: the scores are taken as they are")
             return
@@ -85,8 +89,9 @@ def _again(
     except ParibusError as error:
         raise CheckFailed(f"the journal can't be scored again: {error}") from error
     yield _anywhere(stored), _anywhere(made)
-    if (start.folder / "samples.parquet").exists():
-        yield read_rows(start.folder, "samples.parquet"), read_rows(folder, "samples.parquet")
+    for name in (SAMPLES, LITE):
+        if (start.folder / name).exists():
+            yield read_rows(start.folder, name), read_rows(folder, name)
 
 
 def _anywhere(score: QualitySummary) -> dict[str, Any]:
@@ -203,6 +208,24 @@ def _against_catalog(header: Header, declared: Mapping[str, Any], catalog: Catal
             yield f"requests should carry {name} {value!r} and the journal's carry {header.extra_body.get(name)!r}"
     if system.use.hosted is None and header.endpoint is not None:
         yield "the journal was made at somebody else's server"
+
+
+def _grades(start: Start, score: QualitySummary, where: str, report: Report) -> None:
+    """The grades that are kept are there, are those of the samples, and give the score that is published."""
+    kept = read_rows(start.folder, LITE)
+    if (start.folder / SAMPLES).exists():
+        whole = [{name: row.get(name) for name in LITE_COLUMNS} for row in read_rows(start.folder, SAMPLES)]
+        report.expect("scores", where, kept == whole, f"{LITE} has other grades than {SAMPLES}")
+    twice = len({(row.get("item"), row.get("repeat")) for row in kept}) != len(kept)
+    right = not twice and len(kept) == score.items * score.repeats
+    report.expect("scores", where, right, f"{LITE} has {len(kept)} answers, or one twice, and the score is of others")
+    headline = next((one for one in score.scores if one.headline), None)
+    if headline is None or not right:
+        return
+    ended_well = score.family == "tau2"  # a dialogue's reward counts when it is whole
+    values = ((str(row.get("item")), grade(row)) for row in kept)
+    made = mean_interval(list(question_means((i, float(g >= 1) if ended_well else g) for i, g in values).values()))
+    report.same("scores", where, [headline.value, headline.low, headline.high], [made.value, made.low, made.high])
 
 
 def _sane(score: QualitySummary, where: str, report: Report) -> None:

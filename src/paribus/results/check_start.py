@@ -35,7 +35,7 @@ SYSTEM_CONDITIONS = (
 WHERE_SET = ("track", "drafter", "effort", "trust_remote_code")
 """Those of them that came later: they are in the hash where they are declared, so that earlier hashes stand."""
 
-MADE_LATER = re.compile(r"samples\.parquet|score(-[0-9a-f]{8})?\.json")
+MADE_LATER = re.compile(r"samples(-lite)?\.parquet|score(-[0-9a-f]{8})?\.json")
 """Files that scoring writes beside a finished quality start: made again by the check, not hashed by the manifest."""
 NEEDED = {
     "speed": ("requests.parquet", "requests-lite.parquet", "summary.json"),

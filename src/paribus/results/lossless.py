@@ -23,7 +23,7 @@ from paribus.quality.statistics import question_means
 from paribus.results.data import RunData
 from paribus.results.facts import replacements, superseded
 from paribus.results.gate import gate_rows
-from paribus.results.items import grades
+from paribus.results.items import graded, grades
 from paribus.results.merge import union
 from paribus.results.pairing import PLAIN
 from paribus.results.rows import TableRow, stack_of
@@ -225,26 +225,25 @@ def _answers_too(data: RunData, key: Key, canary: Canary, asked: RunData) -> boo
     return same and (demo, data.summary.hardware, key_of(data)[3]) == (key[0], key[1], key[3])
 
 
-def _asked_as(data: RunData) -> tuple[Any, Any]:
-    """What two runs on the same questions must share to be held against each other."""
-    return data.summary.declared.get("cap"), data.summary.declared.get("sampling_profile")
+def _asked_as(data: RunData) -> tuple[Any, Any, str | None]:
+    """What two runs on the same questions must share to be held against each other: the version of scores too."""
+    declared, quality = data.summary.declared, data.summary.quality
+    return declared.get("cap"), declared.get("sampling_profile"), quality.scorer if quality is not None else None
 
 
 def _canary(asked: Sequence[RunData], plain: Sequence[RunData], canary: Canary, count: int) -> list[TableRow]:
-    own, other = (question_means(pair for data in side for pair in _grades(data)) for side in (asked, plain))
+    here = [[data for data in side if graded(data)] for side in (asked, plain)]
+    own, other = (question_means(pair for data in side for pair in grades(data)) for side in here)
     found = difference(own, other)
     verdict = judge_canary(found, canary.margin, count)
     last = max(asked, key=lambda data: data.summary.starts[0].started_at)
     told = canary_sentence(found, verdict, canary.margin, count)
     if not plain:
         told += f": plain decoding hasn't answered them here ({canary.of})"
+    if lacking := [data.summary.run_id for data in (*asked, *plain) if not graded(data)]:
+        told += f": without the answers of {', '.join(lacking)}, whose grades are not here"
     name = plain[0].summary.system if plain else ""
-    return [_row("canary", last, plain=name, verdict=verdict, told=told, prompts=found.questions)]
-
-
-def _grades(data: RunData) -> list[tuple[str, float]]:
-    """The graded answers, where they are: in the raw store only for a big run."""
-    return grades(data) if all((folder / "samples.parquet").is_file() for folder in data.folders) else []
+    return [_row("canary", last, plain=name, verdict=verdict, told=told, prompts=found.gap.questions)]
 
 
 def _row(gate: Gate, about: RunData, *, plain: str, verdict: str, told: str, prompts: int) -> TableRow:

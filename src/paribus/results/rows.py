@@ -217,11 +217,9 @@ def _scores(data: RunData) -> list[TableRow]:
 
 
 def _items(data: RunData) -> list[TableRow]:
-    """Answers of a quality run. `samples.parquet` may lie in the raw store only: then there are none here."""
+    """Answers of a quality run. `samples.parquet` may lie in the raw store only: then there are their grades here."""
     found = []
     for record, folder in zip(data.summary.starts, data.folders, strict=True):
-        if not (folder / "samples.parquet").is_file():
-            continue
         for row in sample_rows(folder):
             found.append({"run_id": data.summary.run_id, "start": record.start, "correct": grade(row), **_sample(row)})
     return found
