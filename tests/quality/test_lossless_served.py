@@ -164,6 +164,19 @@ def test_a_canary_without_a_differing_question_says_so_in_place_of_an_interval_w
     assert said.endswith("2 of 200 questions (-100.0 points beside plain decoding, on each question alike, margin 8)")
 
 
+def test_where_plain_decoding_is_hardly_ever_right_nobody_passes() -> None:
+    """16 of 200 are the margin itself: who loses them all has lost no more than that."""
+    for right, standing in ((0, "undecided"), (16, "undecided"), (17, "passed")):
+        plain = {str(n): float(n < right) for n in range(200)}
+        assert judge_canary(difference(plain, plain), 0.08, 200) == standing
+    nothing = dict.fromkeys(plain, 0.0)
+    said = canary_sentence(difference(nothing, nothing), "undecided", 0.08, 200)
+    assert said.endswith("plain decoding, margin 8; plain decoding is right in 0.0%: too few to lose any)")
+    assert "too few" not in canary_sentence(difference(plain, plain), "passed", 0.08, 200)
+    # What is lost there all the same is a failure.
+    assert judge_canary(difference(nothing, {str(n): float(n < 16) for n in range(200)}), 0.08, 200) == "failed"
+
+
 def test_the_canarys_interval_is_students() -> None:
     """Of four questions, one worse: -25 points, a standard error of 25, times 3.18 and not 1.96."""
     plain = dict.fromkeys("abcd", 1.0)

@@ -6,6 +6,7 @@ It finds a decoder that breaks answers, not one that costs a point: 200 question
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from scipy import special
 
@@ -18,29 +19,42 @@ PASSES = 0.05
 """The chance, at most, that a decoder that loses as much as the margin passes."""
 
 
-def difference(decoder: Mapping[str, float], plain: Mapping[str, float]) -> Difference:
-    """Decoder minus plain over the questions that both answered, as shares of 1; repeats are averaged before."""
-    return paired_difference(decoder, plain)
+@dataclass(frozen=True)
+class Beside:
+    """Decoder minus plain over the questions that both answered, and plain's right answers to them; shares of 1."""
+
+    gap: Difference
+    plain: float
 
 
-def judge_canary(found: Difference, margin: float, count: int) -> Standing:
+def difference(decoder: Mapping[str, float], plain: Mapping[str, float]) -> Beside:
+    """The decoder beside plain decoding, from the grade of each question; repeats are averaged before."""
+    shared = decoder.keys() & plain.keys()
+    return Beside(paired_difference(decoder, plain), sum(plain[name] for name in shared) / max(1, len(shared)))
+
+
+def judge_canary(beside: Beside, margin: float, count: int) -> Standing:
     """The standing after `count` questions were to be asked.
 
     Failed: worse than plain, one-sided t test at 1%. Passed: all questions were asked and a loss as large as the margin
     is ruled out, one-sided t test at 5%. Else undecided: ask again (`--config repeat=2`), the answers add up. A part of
-    the questions that all differ alike has no spread, and decides nothing.
+    the questions that all differ alike has no spread, and decides nothing. Nobody passes where plain decoding is right
+    in no more of the answers than the margin: there is nothing that a broken decoder could lose.
     """
+    found = beside.gap
     if found.error is None or (found.error < NO_SPREAD and found.questions < count):
         return "undecided"
     reach = float(special.stdtrit(found.questions - 1, 1 - FAILS)) * found.error
     if found.value + reach < 0:
         return "failed"
     least = found.value - float(special.stdtrit(found.questions - 1, 1 - PASSES)) * found.error
-    return "passed" if found.questions >= count and least > -margin else "undecided"
+    whole = found.questions >= count and beside.plain > margin
+    return "passed" if whole and least > -margin else "undecided"
 
 
-def canary_sentence(found: Difference, standing: Standing, margin: float, count: int) -> str:
+def canary_sentence(beside: Beside, standing: Standing, margin: float, count: int) -> str:
     """The verdict in words, with its arithmetic: the difference and its 95% interval, by Student's t too."""
+    found = beside.gap
     part = "" if found.questions >= count else f" of {count}"
     said = f"canary: {standing} on {found.questions}{part} questions"
     if found.error is None or found.high is None:
@@ -52,4 +66,6 @@ def canary_sentence(found: Difference, standing: Standing, margin: float, count:
         told = "not one question differs from plain decoding"
     else:
         told = f"{points} beside plain decoding, on each question alike"
-    return f"{said} ({told}, margin {100 * margin:.0f})"
+    right = f"; plain decoding is right in {100 * beside.plain:.1f}%: too few to lose any"
+    few = "" if beside.plain > margin else right
+    return f"{said} ({told}, margin {100 * margin:.0f}{few})"
