@@ -127,7 +127,7 @@ OWN = [
     (GEMMA.format("bf16"), "compilation_config", '{"cudagraph_mode": "FULL_AND_PIECEWISE", "custom_ops": ["all"]}'),
     (GEMMA.format("bf16"), "mamba_ssm_cache_dtype", "auto"),
     (GEMMA.format("bf16"), "kv_cache_memory_bytes", "25G"),
-    (QWEN.format("nvfp4-nvidia", "vllm"), "quantization", "modelopt_fp4"),
+    (QWEN.format("nvfp4-nvidia", "vllm"), "quantization", "modelopt_mixed"),
     (QWEN.format("nvfp4-nvidia", "vllm"), "attention_config", '{"use_trtllm_attention": true}'),
     (SYSTEMS["sglang"], "kv_cache_dtype", "bf16"),
     (SYSTEMS["sglang"], "dtype", "auto"),

@@ -80,9 +80,9 @@ def test_a_cache_that_is_left_to_the_engine_has_the_type_that_it_computes_in(mon
         (GEMMA.format("bf16"), {}, of("bfloat16", dtype="float16"), "dtype bf16, but vllm runs with f16"),
         (
             "qwen3.6-35b-a3b--nvfp4-nvidia--vllm--plain",
-            {"quantization": "modelopt_fp4"},
-            of("fp8", quantization="modelopt"),
-            "quantization modelopt_fp4, but vllm runs with modelopt",
+            {},
+            of("fp8", quantization="modelopt_fp4"),
+            "quantization modelopt_mixed, but vllm runs with modelopt_fp4",
         ),
     ],
 )
@@ -232,6 +232,48 @@ def test_the_transformers_server_tells_its_type_and_whether_there_is_a_cache(
     read = engine("transformers").observe(Running("http://127.0.0.1:1", "", launch))
     with pytest.raises(EnvironmentFault, match="bf16, but transformers runs with f16"):
         read_back(engine("transformers"), launch, read)
+
+
+PUBLIC = (
+    "(EngineCore pid=310) INFO 06-01 21:35:57 [core.py:112] Initializing a V1 LLM engine (v0.22.1rc1.dev26+g4721bb3aa) "
+    "with config: model='nvidia/Qwen3.6-35B-A3B-NVFP4', speculative_config=SpeculativeConfig(method='mtp', "
+    "model='nvidia/Qwen3.6-35B-A3B-NVFP4', num_spec_tokens=2), skip_tokenizer_init=False, revision=None, "
+    "dtype=torch.bfloat16, max_seq_len=262144, load_format=auto, tensor_parallel_size=1, quantization=modelopt_mixed, "
+    "quantization_config=None, enforce_eager=False, kv_cache_dtype=fp8, device_config=cuda, seed=0\n"
+)
+"""As vLLM 0.22.1rc1 wrote it on a DGX Spark on 2026-06-01 (a public log, shortened). It was started with
+`--quantization modelopt`, in whose place it puts what the checkpoint says."""
+
+
+@pytest.mark.parametrize("card", ["b200", "dgx-spark", "dgx-station", "gb300", "rtx-5090", "rtx-6000-pro"])
+def test_a_checkpoint_of_mixed_types_runs_under_the_word_that_vllm_has_for_it(monkeypatch, card: str) -> None:
+    system = CATALOG.system("qwen3.6-35b-a3b--nvfp4-nvidia--vllm--mtp-n2")
+    settings = system.launch_on(card) | {"max_model_len": PAGES["/v1/models"]["data"][0]["max_model_len"]}
+    assert settings["kv_cache_dtype"] == "fp8", "vLLM doesn't read the checkpoint's own wish for it"
+    assert "quantization" not in settings, "vLLM passes it over"
+    found = vllm_reads(monkeypatch, planned_launch(ROOT, system, "env", settings), PUBLIC)
+    assert {name: found[name] for name in NUMBERS if name in found} == {
+        "kv_cache": "fp8",
+        "quantization": "modelopt_mixed",
+        "dtype": "bf16",
+    }
+
+
+ITSELF = {"gemma-4-26b-a4b": {"nvfp4-nvidia"}}
+"""Checkpoints whose config.json asks for a quantised cache, as their files say with the source."""
+
+
+def test_a_quantised_cache_that_is_declared_is_asked_for_on_every_card() -> None:
+    cards = sorted(path.parent.name for path in ROOT.glob("hardware/*/hardware.yaml"))
+    declared = [s for s in CATALOG.systems.values() if s.name.engine == "vllm" and s.precision.kv_cache == "fp8"]
+    left = {
+        (s.name.model, s.name.precision)
+        for s in declared
+        for card in cards
+        if s.launch_on(card).get("kv_cache_dtype") != "fp8"
+    }
+    assert declared
+    assert left == {(model, precision) for model, names in ITSELF.items() for precision in names}
 
 
 def test_every_system_on_vllm_declares_the_type_of_its_cache() -> None:
