@@ -42,6 +42,7 @@ VALUES = frozenset(
         "pipeline_parallel_size",
         "quantization",
         "reasoning_parser",
+        "safetensors_load_strategy",
         "tensor_parallel_size",
         "tokenizer",
         "tokenizer_mode",
@@ -97,12 +98,14 @@ _ELSEWHERE = {
 _APART = frozenset({"max_num_seqs", "slots", "prefix_caching"})
 
 _LOADED = ("auto", "safetensors", "fastsafetensors", "instanttensor", "runai_streamer", "mistral")
-_TOKENIZERS = ("auto", "hf", "mistral", "deepseek_v32", "deepseek_v4")
+_TOKENIZERS = ("auto", "hf", "mistral", "deepseek_v32", "deepseek_v4", "inkling", "kimi_k3")
+_READ = ("lazy", "eager", "prefetch")
 DECIDING = {
     "kv_cache_dtype": own("kv_cache"),
     "quantization": own("quantization"),
     "dtype": own("dtype"),
     "load_format": one_of(*_LOADED, instead=f"the weights are read as they are, by {', '.join(_LOADED)}"),
+    "safetensors_load_strategy": one_of(*_READ, instead=f"the weights are read as they are: {', '.join(_READ)}"),
     "mamba_ssm_cache_dtype": own("state_cache"),
     "config_format": one_of("auto", "hf", "mistral", instead="the weights' own description is read, whichever it is"),
     "tokenizer": one_of(instead="it is the weights' own"),
