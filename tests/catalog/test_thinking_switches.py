@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from paribus.catalog import Catalog
 from paribus.catalog.models import Thinking
 
 ON: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": True}}
 OFF: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": False}}
+
+
+INLINE = {
+    # <think> and </think> are no special tokens of Qwen's tokenizers: they stay in the text, and are read there.
+    "clover-35b-a3b-preview--bf16--transformers": "<think>",
+}
+"""Engines that leave thinking in the text of the answer, where Paribus tells it apart itself."""
+
+
+def test_every_engine_that_must_be_told_how_thinking_looks_is_told_on_every_card() -> None:
+    """vLLM and SGLang take the name of a parser, our server the tokens around thinking; llama.cpp and mlx-vlm know the
+    tags of these models by themselves (common/chat.cpp; mlx_vlm/server/responses_state.py)."""
+    root = Path(__file__).parents[2]
+    catalog = Catalog(root)
+    cards = [None, *(path.parent.name for path in root.glob("hardware/*/hardware.yaml"))]
+    wanted = {"vllm": "reasoning_parser", "sglang": "reasoning_parser", "transformers": "reasoning_end"}
+    untold = {
+        "--".join(str(system.name).split("--")[:3])
+        for system in catalog.systems.values()
+        if system.model.thinking.switch != "none" and system.name.engine in wanted
+        for card in cards
+        if not system.unsupported_on(card) and not system.launch_on(card).get(wanted[system.name.engine])
+    }
+    assert untold == INLINE.keys()
 
 
 def thinking(switch: str, on: dict[str, Any], off: dict[str, Any]) -> Thinking:

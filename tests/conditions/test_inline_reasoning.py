@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paribus.conditions.thinking import apart
+from paribus.conditions.thinking import TAGS, apart
 
 LONG = "I must think about it. " * 20
 
@@ -49,3 +49,27 @@ def test_tags_that_an_answer_quotes_are_no_reasoning(answer: str) -> None:
 )
 def test_what_opens_an_answer_is_reasoning_up_to_its_end(text: str, reasoning: str, rest: str) -> None:
     assert apart(text) == (reasoning, rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning", "rest"),
+    [
+        (f"<|channel>thought\n{LONG}<channel|>42", f"\n{LONG}", "42"),
+        (f"<|channel>thought\n{LONG}", f"\n{LONG}", ""),
+        ("<|channel>thought\n<channel|>42", "", "42"),
+        (f"{LONG}<channel|>42", LONG, "42"),
+        (f"<|channel>thought\nA <think> tag </think>. {LONG}<channel|>42", f"\nA <think> tag </think>. {LONG}", "42"),
+        (f"<|channel>thought\nUp to </think>. {LONG}<channel|>42", f"\nUp to </think>. {LONG}", "42"),
+        (f"<think>A <channel|> tag. {LONG}</think>42", f"A <channel|> tag. {LONG}", "42"),
+    ],
+)
+def test_gemmas_tags_are_read_as_others_are(text: str, reasoning: str, rest: str) -> None:
+    """With thinking off its template closes an empty thought in the prompt; what thinks all the same writes the
+    closing tag alone (attevon-llc/OpenTranscribe#439)."""
+    assert apart(text) == (reasoning, rest)
+
+
+@pytest.mark.parametrize("tags", TAGS, ids=lambda tags: tags.opens)
+def test_tags_of_either_kind_that_are_quoted_are_no_reasoning(tags) -> None:
+    answer = f"Wrap thoughts in `{tags.opens}` and `{tags.closes}`. {LONG}"
+    assert apart(answer) == ("", answer)

@@ -116,6 +116,19 @@ def test_denoising_settings_go_into_a_file_of_the_algorithms_own_form():
     }
 
 
+def test_gemmas_tags_stay_in_a_diffusion_models_text_for_the_parser_of_its_thinking():
+    """They are special tokens: `is_gemma4` in serving_chat.py keeps them for gemma4, and not for diffusion_gemma."""
+    for name, fields in (
+        ("diffusiongemma-26b-a4b--bf16--sglang--diffusion-card", {"skip_special_tokens": False}),
+        ("gemma-4-26b-a4b--bf16--sglang--plain", {}),
+        ("llada2.0-mini--bf16--sglang--diffusion-card", {}),
+    ):
+        system = CATALOG.system(name)
+        launch = planned_launch(ROOT, system, way_of(system, SGLANG), system.launch_on())
+        assert SGLANG.request_fields(launch) == fields
+        assert ("--reasoning-parser gemma4" in " ".join(SGLANG.command(launch))) == ("gemma" in name)
+
+
 @pytest.mark.parametrize(
     ("algorithm", "lossy", "parameters", "config"),
     [

@@ -13,12 +13,21 @@ EMPTY_BLOCK = 8
 FEW = 0.01
 """Share of the answers that may reason against the switch before the run isn't the one that it says it is."""
 
-OPENS, CLOSES = "<think>", "</think>"
-"""Around reasoning in the text of a server that doesn't tell it apart."""
 
-_ENDS = re.compile(rf"(?P<line>^[ \t]*+{CLOSES}[ \t]*+$)|{CLOSES}", re.MULTILINE)
+class Tags:
+    """What stands around reasoning in the text of a server that doesn't tell it apart."""
+
+    def __init__(self, opens: str, closes: str) -> None:
+        self.opens, self.closes = opens, closes
+        end = re.escape(closes)
+        self.ends = re.compile(rf"(?P<line>^[ \t]*+{end}[ \t]*+$)|{end}", re.MULTILINE)
+        self.again = re.compile(rf"^[ \t]*+{re.escape(opens)}(.*?)(?:{end}|\Z)", re.MULTILINE | re.DOTALL)
+
+
+TAGS = (Tags("<think>", "</think>"), Tags("<|channel>thought", "<channel|>"))
+"""Most models', and Gemma 4's and DiffusionGemma's (vllm-project/recipes, "Thinking Mode")."""
+
 _FENCE = re.compile(r"^[ \t]*+(?:```|~~~)", re.MULTILINE)
-_AGAIN = re.compile(rf"^[ \t]*+{OPENS}(.*?)(?:{CLOSES}|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def apart(text: str) -> tuple[str, str]:
@@ -28,29 +37,37 @@ def apart(text: str) -> tuple[str, str]:
     the prompt, where the template wrote it, up to a `</think>` with no `<think>` before it. Where it did, blocks that
     begin later lines belong to it. Other tags, and those in code, are quoted by an answer. Blanks are no thought.
     """
+    for tags in sorted(TAGS, key=lambda each: not _opens(text, each)):
+        thoughts, rest = _apart(text, tags)
+        if thoughts:
+            return "".join(each for each in thoughts if each.strip()), rest
+    return "", text
+
+
+def _apart(text: str, tags: Tags) -> tuple[list[str], str]:
     thoughts: list[str] = []
-    end = None if _opens(text) else _end(text.partition(OPENS)[0])
+    end = None if _opens(text, tags) else _end(text.partition(tags.opens)[0], tags)
     if end is not None:
         thoughts.append(text[: end.start()])
         text = text[end.end() :]
-    while _opens(text):
-        text = text.lstrip().removeprefix(OPENS)
-        end = _end(text) or _ENDS.search(text)
+    while _opens(text, tags):
+        text = text.lstrip().removeprefix(tags.opens)
+        end = _end(text, tags) or tags.ends.search(text)
         thoughts.append(text[: end.start()] if end else text)
         text = text[end.end() :] if end else ""
     if thoughts:
-        thoughts += _AGAIN.findall(text)
-        text = _AGAIN.sub("", text)
-    return "".join(each for each in thoughts if each.strip()), text
+        thoughts += tags.again.findall(text)
+        text = tags.again.sub("", text)
+    return thoughts, text
 
 
-def _opens(text: str) -> bool:
-    return text.lstrip().startswith(OPENS)
+def _opens(text: str, tags: Tags) -> bool:
+    return text.lstrip().startswith(tags.opens)
 
 
-def _end(text: str) -> re.Match[str] | None:
-    """The first `</think>` that stands on a line of its own, or is neither code nor quoted."""
-    return next((end for end in _ENDS.finditer(text) if end["line"] or not _quoted(text, end)), None)
+def _end(text: str, tags: Tags) -> re.Match[str] | None:
+    """The first closing tag that stands on a line of its own, or is neither code nor quoted."""
+    return next((end for end in tags.ends.finditer(text) if end["line"] or not _quoted(text, end)), None)
 
 
 def _quoted(text: str, end: re.Match[str]) -> bool:

@@ -213,6 +213,16 @@ class SGLang(Adapter):
         seeds = {"seed"} if system.use.launch.get("enable_deterministic_inference") else set()
         return self.fields | seeds
 
+    def request_fields(self, launch: Launch) -> dict[str, Any]:
+        """Gemma's tags around thinking are special tokens, which the text would lose before a parser sees it.
+
+        SGLang 0.5.23 keeps them for models of the types gemma4 and gemma4_unified only, and DiffusionGemma's is
+        diffusion_gemma (srt/entrypoints/openai/serving_chat.py, `is_gemma4`).
+        """
+        diffusion = launch.system.decoder.method == "block-diffusion"
+        keep = diffusion and launch.settings.get("reasoning_parser") == "gemma4"
+        return {"skip_special_tokens": False} if keep else {}
+
     def command(self, launch: Launch) -> list[str]:
         """`python -m sglang.launch_server` with its flags."""
         given = launch.settings
