@@ -139,6 +139,61 @@ def test_a_running_count_never_falls():
     assert (falling.count.after_method, list(falling.native)) == ("usage", [1, 2, 5, 5, 5, 6])
 
 
+def reasoned(
+    completion: int, told: int, *, total: int | None = None, shown=words(200), thought: bytes = b"", **options
+):
+    """An answer whose usage tells of reasoning."""
+    counts = {"completion_tokens": completion, "completion_tokens_details": {"reasoning_tokens": told}}
+    counts |= {"prompt_tokens": 32, "total_tokens": total} if total is not None else {}
+    parts = [(5.0, thought)] if thought else []
+    parts += [(10.0 + i, content(w)) for i, w in enumerate(shown)]
+    end = (500.0, finish() + event(chunk(None, usage=counts)) + DONE)
+    return make_trace(make_outcome(*parts, end), **options).count
+
+
+@pytest.mark.parametrize("tokenizer", [None, by_word])
+def test_reasoning_that_nobody_was_shown_is_told_from_what_was_delivered(tokenizer):
+    assert (reasoned(500, 300, tokenizer=tokenizer).total, reasoned(500, 300, tokenizer=tokenizer).hidden) == (200, 300)
+    beside = reasoned(200, 300, total=532, tokenizer=tokenizer)
+    assert (beside.usage, beside.total, beside.hidden) == (500, 200, 300), "counted beside the completion, by the total"
+
+
+def test_reasoning_that_was_shown_is_delivered_however_it_came():
+    thought = "".join(words(300, 1))
+    apart = reasoned(500, 300, thought=reasoning(thought))
+    inline = reasoned(500, 300, thought=content(f"<think>{thought}</think>"))
+    unmarked = reasoned(256, 250, shown=words(256))
+    assert [(c.total, c.hidden) for c in (apart, inline, unmarked)] == [(500, 0), (500, 0), (256, 0)]
+    assert (apart.reasoning, unmarked.reasoning) == (300, 250)
+
+
+def test_a_summary_in_place_of_reasoning_is_all_that_was_delivered_of_it():
+    told = reasoned(500, 300, thought=reasoning("".join(words(40, 1))))
+    assert (told.total, told.hidden, told.reasoning) == (240, 260, 40)
+
+
+def test_an_empty_block_of_reasoning_hides_nothing():
+    assert reasoned(204, 4).hidden == 0
+
+
+def test_a_call_after_hidden_reasoning_is_counted_without_it():
+    from scripted import tool
+
+    told = reasoned(500, 440, shown=(), thought=tool(0, '{"q": "' + "".join(words(40)) + '"}', name="f", id="1"))
+    assert (told.total, told.hidden) == (60, 440)
+    assert check_usage([(told, 45, 1)]).mismatch
+
+
+def test_without_a_tokenizer_one_implausible_answer_shows_among_sound_ones():
+    sound = [answer(40, 40) for _ in range(9)]
+    assert flags_of(*sound, answer(40, 256))["usage_mismatch"] == "invalid"
+    assert flags_of(*sound, answer(400, 40))["usage_mismatch"] == "invalid", "a third is no tokenizer's either"
+    assert flags_of(*sound, answer(40, 120)) == {"usage_unverified": "warning"}
+    assert answer(40, 256).count.total == 40
+    assert answer(40, 131).count.total == 131, "three times, two tags, an end and eight are another tokenizer's"
+    assert answer(40, 132).count.total == 40
+
+
 def test_a_tool_call_brings_tokens_that_no_piece_shows():
     from scripted import tool
 
@@ -183,7 +238,7 @@ def test_a_tokenizer_file_gives_character_offsets(tmp_path):
 def test_reasoning_that_a_server_sends_as_text_is_reasoning(text, share):
     """A server without a parser of its own: what opens the answer, whoever wrote the tag; blanks left out."""
     read = make_trace(make_outcome((10.0, content(text)), (20.0, finish() + usage(60) + DONE)))
-    assert read.count.reasoning == pytest.approx(60 * share)
+    assert read.count.reasoning == pytest.approx(read.count.total * share)
 
 
 def test_thoughts_whose_opening_tag_stood_in_the_prompt_are_seen_with_thinking_off():
@@ -196,5 +251,6 @@ def test_thoughts_whose_opening_tag_stood_in_the_prompt_are_seen_with_thinking_o
 def test_a_servers_count_of_no_reasoning_is_not_believed_beside_reasoning():
     told = event(chunk(None, usage={"completion_tokens": 60, "completion_tokens_details": {"reasoning_tokens": 0}}))
     end = (20.0, finish() + told + DONE)
-    read = make_trace(make_outcome((10.0, reasoning("x" * 30)), (11.0, content("y" * 30)), end))
+    text = "".join(words(30))
+    read = make_trace(make_outcome((10.0, reasoning(text)), (11.0, content(text)), end))
     assert read.count.reasoning == pytest.approx(30)

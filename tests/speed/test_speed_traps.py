@@ -14,6 +14,7 @@ import pytest
 from speed_making import by_word, make_outcome, make_trace, stream
 
 from paribus.catalog import SetPrompt
+from paribus.speed.flags import Facts
 from paribus.speed.load import LoadRequest, run_closed_loop, steady_window
 from paribus.speed.summarise import Around, summarise
 from paribus.speed.summary import SpeedSummary
@@ -26,11 +27,13 @@ from scripted import DONE, chunk, content, error_event, event, finish, reasoning
 MS, S = 10**6, 10**9
 
 
-def summary(*outcomes: Outcome, at_once: int = 1, window: Window | None = None, tokenizer=by_word) -> SpeedSummary:
+def summary(
+    *outcomes: Outcome, at_once: int = 1, window: Window | None = None, tokenizer=by_word, **facts
+) -> SpeedSummary:
     """What is told of these requests."""
     prompts = [Prompt(outcome.prompt_id, "chat", "long") for outcome in outcomes]
     traces = [make_trace(o, p, tokenizer=tokenizer) for o, p in zip(outcomes, prompts, strict=True)]
-    return summarise(traces, Around(at_once, window=window))[1]
+    return summarise(traces, Around(at_once, window=window, facts=Facts(rows=(), **facts)))[1]
 
 
 def flags(told: SpeedSummary) -> dict[str, str]:
@@ -159,6 +162,42 @@ def test_15_usage_past_the_end_of_sequence():
     assert flags(own)["usage_mismatch"] == "invalid"
     blind = summary(padded, tokenizer=None)
     assert flags(blind)["usage_mismatch"] == "invalid", "more than three times the standard tokens is no tokenizer's"
+
+
+def test_15b_one_padded_answer_among_sound_ones():
+    sound = [
+        make_outcome((400, said(*words(40, i))), (410, finish() + usage(40) + DONE), prompt_id=f"p{i}")
+        for i in range(9)
+    ]
+    padded = make_outcome((400, said(*words(40, 9))), (410, finish() + usage(256) + DONE))
+    told = summary(*sound, padded, tokenizer=None)
+    assert told.output_speed.value == pytest.approx(100)
+    assert flags(told)["usage_mismatch"] == "invalid"
+
+
+def hiding(*, beside: bool) -> Outcome:
+    """200 tokens from 3 s on, one every 10 ms, after 300 of reasoning that nobody is shown."""
+    counts = {"prompt_tokens": 16, "completion_tokens": 200 if beside else 500, "total_tokens": 516}
+    block = event(chunk(None, usage=counts | {"completion_tokens_details": {"reasoning_tokens": 300}}))
+    text = [(3010 + 10 * i, content(word)) for i, word in enumerate(words(200))]
+    return make_outcome(*text, (5010, finish() + block + DONE))
+
+
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize(
+    ("hosted", "found", "severity"), [(True, "hidden_tokens", "warning"), (False, "usage_mismatch", "invalid")]
+)
+def test_15c_reasoning_that_nobody_was_shown_is_no_output(beside, hosted, found, severity):
+    told = summary(hiding(beside=beside), tokenizer=None, hosted=hosted)
+    assert (told.tokens.total, told.reasoning_tokens.total) == (200, 0)
+    assert told.output_speed.value == pytest.approx(40, rel=0.01)
+    assert told.decode_speed.value == pytest.approx(100, rel=0.01)
+    assert flags(told)[found] == severity
+
+
+def test_15d_hidden_reasoning_is_thinking_all_the_same():
+    told = summary(hiding(beside=False), tokenizer=None, thinking=False)
+    assert flags(told)["thinking_mismatch"] == "invalid"
 
 
 def test_16_prompt_tokens_are_not_output():

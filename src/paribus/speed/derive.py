@@ -50,6 +50,7 @@ def row_of(trace: Trace) -> Row:
         decode_ns=after.ns,
         stall_max_ns=after.longest_gap_ns,
         text_tokens=trace.count.text,
+        hidden_tokens=trace.count.hidden,
         **times,
         **waits,  # type: ignore[arg-type]  # mypy can't see which names the keys are
     )

@@ -159,7 +159,7 @@ def thinking_mismatch(facts: Facts) -> Flag | None:
     """Reasoning in answers of a system that runs with thinking off (PROTOCOL rule 2); up to 1% of them: a warning."""
     if facts.thinking is not False:
         return None
-    return thought(row.reasoning_tokens for row in facts.rows if row.ok or row.cut).mismatch
+    return thought(row.reasoning_tokens + row.hidden_tokens for row in facts.rows if row.ok or row.cut).mismatch
 
 
 def cached_answers(facts: Facts) -> Flag | None:

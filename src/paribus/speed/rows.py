@@ -81,6 +81,8 @@ class Row:
     stall_max_ns: int | None
     text_tokens: int | None = None
     """What was delivered, counted by the model's own tokenizer; null where none was at hand."""
+    hidden_tokens: float = 0.0
+    """Reasoning that usage counts and nobody was shown; no part of `tokens`."""
 
     def time_to(self, k: int) -> int | None:
         """Nanoseconds until the k-th standard token had arrived; None where the answer is shorter or failed."""

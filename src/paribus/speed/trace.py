@@ -102,7 +102,8 @@ def trace(outcome: Outcome, prompts: Mapping[str, Prompt], tokenizer: Tokenizer 
     """Read one outcome. Never raises for what a server sent. Unknown prompts have no kind and no check."""
     answer = read_answer(outcome)
     prompt = prompts.get(outcome.prompt_id, Prompt(outcome.prompt_id))
-    count = count_tokens(answer, tokenizer)
+    standard = standard_tokens_after(answer)
+    count = count_tokens(answer, tokenizer, standard[-1] if standard else 0)
     visible = next((i for i, piece in enumerate(answer.pieces) if piece.text or piece.tool), None)
     usage = answer.usage
     phase: Literal["warm-up", "soak", "measured"] = (
@@ -124,7 +125,7 @@ def trace(outcome: Outcome, prompts: Mapping[str, Prompt], tokenizer: Tokenizer 
         revised=answer.revised,
         at_ns=np.array([t_ns for t_ns, *_ in answer.pieces], dtype=np.int64),
         native=np.array(count.after, dtype=float),
-        standard=np.array(standard_tokens_after(answer), dtype=np.int64),
+        standard=np.array(standard, dtype=np.int64),
         size=np.array(_sizes(answer), dtype=np.int64),
         visible=visible,
         count=count,

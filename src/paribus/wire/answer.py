@@ -30,7 +30,10 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Usage:
-    """The server's own count, the last one it gave (counts are cumulative and never summed)."""
+    """The server's own count, the last one it gave (counts are cumulative and never summed).
+
+    `completion_tokens` holds the `reasoning_tokens`, whether the server adds them there or counts them beside.
+    """
 
     completion_tokens: int | None
     prompt_tokens: int | None

@@ -347,11 +347,17 @@ def _usage(value: Any) -> Usage | None:
         return None
     prompt_details, details = value.get("prompt_tokens_details"), value.get("completion_tokens_details")
     cached = prompt_details.get("cached_tokens") if isinstance(prompt_details, dict) else None
+    completion, prompt = _count(value.get("completion_tokens")), _count(value.get("prompt_tokens"))
+    thought = _count(details.get("reasoning_tokens") if isinstance(details, dict) else None)
+    # Some servers count reasoning beside the completion (Grok does, by docs.cloud.google.com on its reasoning):
+    # then the total says so.
+    if completion is not None and thought and value.get("total_tokens") == (prompt or 0) + completion + thought:
+        completion += thought
     usage = Usage(
-        completion_tokens=_count(value.get("completion_tokens")),
-        prompt_tokens=_count(value.get("prompt_tokens")),
+        completion_tokens=completion,
+        prompt_tokens=prompt,
         cached_tokens=_count(cached if cached is not None else value.get("prompt_cache_hit_tokens")),
-        reasoning_tokens=_count(details.get("reasoning_tokens") if isinstance(details, dict) else None),
+        reasoning_tokens=thought,
     )
     return None if usage == Usage(None, None, None, None) else usage
 

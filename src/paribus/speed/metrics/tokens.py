@@ -36,6 +36,7 @@ class TokenCount:
     """Tokens of one answer. `after[i]`: delivered with piece i. `text`: by the model's tokenizer, where at hand.
 
     `comparable`: whether usage and text count the same thing (tool calls bring tokens of markup that no piece shows).
+    `hidden`: reasoning that usage counts and no piece shows; it is no part of `total`.
     """
 
     total: float
@@ -46,46 +47,87 @@ class TokenCount:
     usage: int | None
     text: int | None
     comparable: bool
+    hidden: float = 0.0
 
 
-def count_tokens(answer: Answer, tokenizer: Tokenizer | None) -> TokenCount:
-    """Count one answer.
+def count_tokens(answer: Answer, tokenizer: Tokenizer | None, standard: int | None = None) -> TokenCount:
+    """Count one answer. `standard`: its standard tokens, where they are known already.
 
-    `total`: `usage.completion_tokens`; the model's tokenizer over the text where there is no usage or where usage
-    counts more than was delivered; else standard tokens (said so).
+    `total`: `usage.completion_tokens` without reasoning that nobody was shown; the model's tokenizer over the text
+    where there is no usage or where usage counts more than was delivered; else standard tokens (said so), also where
+    usage is over three times as many: without the model's tokenizer nothing finer can be told from the text.
     `after` (`tokens_at`): cumulative usage where each piece carries it, positive and ending at `total` (give or take
     one); else the tokenizer over the text so far, scaled to end at `total`; else characters in proportion.
     """
     delivered = answer.delivered
     lengths = answer.lengths
+    standard = standard_tokens(delivered) if standard is None else standard
     told = tokenizer(delivered) if tokenizer is not None else None
     ends = None if isinstance(told, int) else told
     usage = answer.usage.completion_tokens if answer.usage else None
     text = told if isinstance(told, int) else None if told is None else len(told)
-    total, method = _total(usage, text, delivered, comparable=not answer.tool_calls)
+    hidden = _hidden(answer, standard)
+    shown = None if usage is None else usage - hidden
+    total, method = _total(shown, text, standard, comparable=not answer.tool_calls)
     after, after_method = _after(answer, lengths, ends, total)
     return TokenCount(
         total=total,
-        reasoning=_reasoning(answer, total, delivered),
+        reasoning=_reasoning(answer, total, hidden),
         method=method,
         after=after,
         after_method=after_method,
         usage=usage,
         text=text,
         comparable=not answer.tool_calls,
+        hidden=float(hidden),
     )
 
 
-def _total(usage: int | None, text: int | None, delivered: str, *, comparable: bool) -> tuple[float, Method]:
+def _hidden(answer: Answer, standard: int) -> int:
+    """Tokens of reasoning that usage tells of and nobody was shown; `standard`: standard tokens of what was shown.
+
+    A summary may be shown in their place: it passes for the reasoning up to a third of its tokens. Reasoning that
+    came as text, unmarked (a thought that the cap cut), was shown: then usage is nearer to the text with it.
+    """
+    usage = answer.usage
+    if usage is None or usage.completion_tokens is None or not usage.reasoning_tokens:
+        return 0
+    thought = standard_tokens("".join(_thoughts(answer)))
+    if usage.reasoning_tokens <= IMPLAUSIBLE * thought + FEW:
+        return 0
+    hidden = usage.reasoning_tokens - thought
+    rest = usage.completion_tokens - hidden
+    nearer = rest >= standard or standard**2 <= rest * usage.completion_tokens
+    return hidden if rest >= 0 and nearer else 0
+
+
+def _thoughts(answer: Answer) -> list[str]:
+    """The reasoning that was shown: apart, and inline (`thinking.apart`). Blanks are no thought."""
+    return [each for each in (answer.reasoning, apart(answer.text)[0]) if each.strip()]
+
+
+def _total(usage: int | None, text: int | None, standard: int, *, comparable: bool) -> tuple[float, Method]:
     # Tokens after the end of sequence were computed, not delivered.
     if usage is not None and text is not None and comparable and usage > text + 1 + max(FEW, SHARE * text):
         return float(text), "tokenizer"
+    if usage is not None and text is None and comparable and usage > _high(standard, 1 + MARKUP):
+        return float(standard), "standard"
     # A count of nothing beside a text that is there is no count.
-    if usage is not None and (usage > 0 or not delivered):
+    if usage is not None and (usage > 0 or not standard):
         return float(usage), "usage"
     if text is not None:
         return float(text), "tokenizer"
-    return float(standard_tokens(delivered)), "standard"
+    return float(standard), "standard"
+
+
+def _high(standard: float, unseen: float) -> float:
+    """The most tokens that usage may tell for so many standard tokens."""
+    return IMPLAUSIBLE * standard + unseen + FEW
+
+
+def _low(standard: float) -> float:
+    """The fewest."""
+    return standard / IMPLAUSIBLE - FEW
 
 
 def _after(
@@ -114,16 +156,15 @@ def _reached(ends: Sequence[int], lengths: Sequence[int]) -> npt.NDArray[np.int6
     return reached
 
 
-def _reasoning(answer: Answer, total: float, delivered: str) -> float:
+def _reasoning(answer: Answer, total: float, hidden: int) -> float:
     """Tokens of reasoning among the total: the server's own count, else characters in proportion.
 
-    A server that knows no reasoning sends it as text (`thinking.apart`); blanks are no thought.
+    A server that knows no reasoning sends it as text.
     """
     if answer.usage is not None and answer.usage.reasoning_tokens:
-        return float(min(answer.usage.reasoning_tokens, total))
-    inline, _ = apart(answer.text)
-    thought = sum(len(each) for each in (answer.reasoning, inline) if each.strip())
-    return total * thought / len(delivered) if delivered else 0.0
+        return float(min(answer.usage.reasoning_tokens - hidden, total))
+    delivered = len(answer.delivered)
+    return total * sum(map(len, _thoughts(answer))) / delivered if delivered else 0.0
 
 
 @dataclass(frozen=True)
@@ -132,38 +173,60 @@ class UsageCheck:
 
     usage: float
     text: float
-    by: Literal["tokenizer", "standard tokens"]
+    by: Literal["tokenizer", "standard tokens", "its own count of reasoning"]
     mismatch: bool
     more_usage: bool
 
 
-def check_usage(counts: Sequence[tuple[TokenCount, int, int]]) -> UsageCheck | None:
+Counted = tuple[TokenCount, int, int]
+"""What usage is checked by: count, standard tokens and unseen tokens of an answer. Unseen: those that usage may count
+and no piece shows, such as an end of sequence or tags around reasoning."""
+
+
+def check_usage(counts: Sequence[Counted]) -> UsageCheck | None:
     """Compare sums of usage and text, with a tolerance of max(8, 2%). None where nothing can be compared.
 
-    Takes (count, standard tokens, unseen) of each whole answer. `unseen`: tokens that usage may count and no piece
-    shows: an end of sequence, tags around reasoning. With the model's own tokenizer the comparison is exact; without it
-    only the implausible is caught: three times the standard tokens, or a third.
+    Takes each whole answer. With the model's own tokenizer the comparison is exact; without it only the implausible is
+    caught: three times the standard tokens, or a third, of all answers together or of so many that what they are off
+    by passes the tolerance. Reasoning that usage counts and nobody was shown needs no tokenizer.
     """
-    usable = [(c, standard, unseen) for c, standard, unseen in counts if c.usage is not None and c.comparable]
+    told = [each for each in counts if each[0].usage is not None]
+    shown, hidden = sum(c.total for c, _, _ in told), sum(c.hidden for c, _, _ in told)
+    if hidden > _slack(shown):
+        return UsageCheck(shown + hidden, shown, "its own count of reasoning", mismatch=True, more_usage=True)
+    usable = [each for each in told if each[0].comparable]
     if not usable:
         return None
     usage = float(sum(c.usage or 0 for c, _, _ in usable))
     ends = sum(unseen for _, _, unseen in usable)
     if all(c.text is not None for c, _, _ in usable):
         text = float(sum(c.text or 0 for c, _, _ in usable))
-        slack = max(FEW, SHARE * text)
+        slack = _slack(text)
         return UsageCheck(usage, text, "tokenizer", not text - slack <= usage <= text + ends + slack, usage > text)
     text = float(sum(standard for _, standard, _ in usable))
-    high, low = IMPLAUSIBLE * text + ends + FEW, text / IMPLAUSIBLE - FEW
-    return UsageCheck(usage, text, "standard tokens", not low <= usage <= high, usage > text)
+    off = sum(_off(each) for each in usable)
+    mismatch = off > _slack(text) or not _low(text) <= usage <= _high(text, ends)
+    return UsageCheck(usage, text, "standard tokens", mismatch, usage > text)
+
+
+def _slack(text: float) -> float:
+    return max(FEW, SHARE * text)
+
+
+def _off(counted: Counted) -> float:
+    """By how many tokens the usage of one answer is off, where it is implausible beside its standard tokens."""
+    count, standard, unseen = counted
+    usage = count.usage or 0
+    plausible = _low(standard) <= usage <= _high(standard, unseen)
+    return 0.0 if plausible or count.text is not None else abs(usage - standard)
 
 
 @metric("tokens", title="Tokens delivered", unit="tokens", better="", across="no")
 def tokens(rows: Sequence[Row]) -> Count:
     """What the model delivered (text, reasoning, tool arguments), in its own tokens.
 
-    `usage.completion_tokens`, never the number of pieces. It is checked against the text with a tolerance of
-    max(8, 2%) on sums; without usage the text is tokenized again. Total and mean over the answered requests.
+    `usage.completion_tokens`, never the number of pieces, without reasoning that it counts and nobody was shown. It is
+    checked against the text with a tolerance of max(8, 2%) on sums; without usage the text is tokenized again. Total and mean over the answered requests.
     """
     return count(row.tokens for row in rows if row.ok)
 
