@@ -348,6 +348,22 @@ def test_a_text_that_was_replaced_counts_once_in_its_final_form():
     assert "revised" in flags(told)
 
 
+def test_an_empty_text_in_its_place_takes_a_draft_back():
+    drop = event(chunk({"delta": {"content": "", "replace": True}}))
+    final = said(*words(20, 1))
+    told = summary(make_outcome((10, said(*words(30))), (490, drop), (510, final), (520, finish() + usage(20) + DONE)))
+    assert (told.tokens.total, told.standard_tokens.total, told.ttft_ms.p50) == (20, 20, 510)
+    assert "revised" in flags(told)
+
+
+@pytest.mark.parametrize("told", [{"message": "out of memory", "type": "InternalServerError", "code": 500},
+                                  {"detail": "out of memory"}])  # fmt: skip
+def test_10b_an_error_without_its_name_is_a_failure_too(told):
+    told = summary(make_outcome((10, said(*words(3))), (20, event(told) + DONE)))
+    assert (told.requests.ok, told.requests.failed, told.ttft_ms.p50) == (0, 1, None)
+    assert flags(told)["failures"] == "invalid"
+
+
 def test_loops_compress_and_prose_of_these_tests_does_not():
     # The scripted words must not count as loops, or the traps above would be flagged for another reason.
     text = "".join(words(900))

@@ -314,6 +314,104 @@ def test_whole_texts_that_only_grow_are_pieces_of_what_is_new(where: str) -> Non
     assert (answer.revised, [piece.text for piece in answer.pieces]) == (False, ["Hello", " world", " again"])
 
 
+@pytest.mark.parametrize("where", ["event", "choice", "delta"])
+@pytest.mark.parametrize("name", ["content", "reasoning_content", "reasoning"])
+def test_an_empty_replacement_drops_what_was_shown(where: str, name: str) -> None:
+    said = chunk({"delta": {name: ""}})
+    target = {"event": said, "choice": said["choices"][0], "delta": said["choices"][0]["delta"]}[where]
+    target["replace"] = True
+    draft = event(chunk({"delta": {name: "a draft"}}))
+    final = event(chunk({"delta": {name: "the end"}}))
+    answer = read((10, draft), (20, event(said)), (500, final), (510, finish() + DONE))
+    assert (answer.delivered, answer.revised, ms(answer.ttft_ns)) == ("the end", True, 500)
+
+
+@pytest.mark.parametrize("delta", [{}, {"content": None}, {"reasoning": None}, {"reasoning": "a thought"}])
+def test_a_replacement_without_a_text_leaves_the_text(delta: dict[str, Any]) -> None:
+    answer = read((10, content("shown")), (20, event(chunk({"delta": delta | {"replace": True}}))), (30, finish()))
+    assert (answer.text, answer.revised, ms(answer.ttft_ns)) == ("shown", False, 10)
+
+
+def test_a_message_at_the_end_may_leave_its_text_empty() -> None:
+    last = event(chunk({"message": {"role": "assistant", "content": ""}, "finish_reason": "stop"}))
+    answer = read((10, content("shown")), (20, last + DONE))
+    assert (answer.text, answer.revised) == ("shown", False)
+
+
+def test_an_empty_replacement_of_a_completion_drops_what_was_shown() -> None:
+    draft, final = content("a draft", api="completions"), content("the end", api="completions")
+    answer = read((10, draft), (20, event(chunk({"text": "", "replace": True}))), (500, final), (510, finish() + DONE))
+    assert (answer.text, answer.revised) == ("the end", True)
+
+
+def test_half_a_character_of_a_draft_is_none_of_the_final_text() -> None:
+    half = event(b'{"choices": [{"delta": {"content": "draft\\ud83d"}}]}')
+    final = event(chunk({"delta": {"content": "final"}}, replace=True))
+    assert read((10, half), (20, final), (30, finish() + DONE)).text == "final"
+
+
+BARE = [
+    {"message": "out of memory", "type": "InternalServerError", "code": 500},
+    {"detail": "out of memory"},
+    {"detail": [{"msg": "out of memory"}]},
+    {"code": 1301, "msg": "out of memory"},
+    {"choices": [], "usage": None, "message": "out of memory"},
+]
+
+
+@pytest.mark.parametrize("told", BARE)
+@pytest.mark.parametrize("streamed", [True, False])
+def test_an_error_without_its_name_is_an_error(told: dict[str, Any], streamed: bool) -> None:
+    before = content("one") + content(" two") if streamed else b""
+    answer = read((10, before + (event(told) + DONE if streamed else json.dumps(told).encode())))
+    assert (answer.error, "out of memory" in answer.detail) == ("in_band", True)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"choices": [], "prompt_filter_results": [{"prompt_index": 0}], "model": "", "id": "", "created": 0},
+        {"id": "c", "object": "chat.completion.chunk", "choices": [], "code": 0, "message": None, "detail": ""},
+        {"choices": [], "usage": {"completion_tokens": 1}, "message": "done"},
+        {"type": "ping"},
+    ],
+)
+def test_events_that_tell_of_nothing_are_no_errors(told: dict[str, Any]) -> None:
+    answer = read((10, event(told) + content("one")), (20, event(told) + finish() + DONE))
+    assert (answer.error, answer.text) == (None, "one")
+
+
+@pytest.mark.parametrize("reason", ["error", "abort"])
+def test_a_finish_reason_may_be_a_failure(reason: str) -> None:
+    assert read((10, content("one")), (20, finish(reason) + usage(1) + DONE)).error == "in_band"
+
+
+def test_cached_tokens_have_two_names() -> None:
+    hit = {"prompt_tokens": 16, "completion_tokens": 1, "prompt_cache_hit_tokens": 12}
+    other = hit | {"prompt_tokens_details": {"cached_tokens": 8}}
+    for told, cached in ((hit, 12), (other, 8)):
+        answer = read((10, content("one")), (20, finish() + event(chunk(None, usage=told)) + DONE))
+        assert answer.usage is not None
+        assert answer.usage.cached_tokens == cached
+
+
+def test_an_event_that_was_cut_off_after_the_finish_reason_spoils_nothing() -> None:
+    answer = read((10, content("one")), (20, finish() + usage(1)[:30]), error="cut")
+    assert (answer.error, answer.text, answer.finish_reason) == (None, "one", "stop")
+    before = read((10, content("one") + content(" two")[:30]), error="cut")
+    assert (before.error, before.text) == ("cut", "one")
+
+
+def test_reasoning_counted_beside_the_completion_is_told_by_the_total() -> None:
+    def told(total: int | None) -> int | None:
+        counts = {"prompt_tokens": 32, "completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 94}}
+        block = event(chunk(None, usage=counts | ({} if total is None else {"total_tokens": total})))
+        usage_ = read((10, content("one")), (20, finish() + block + DONE)).usage
+        return usage_.completion_tokens if usage_ else None
+
+    assert [told(135), told(41), told(None)] == [103, 9, 9]
+
+
 def test_a_whole_text_that_goes_on_revises_nothing() -> None:
     longer = event(chunk({"message": {"content": "one two"}}))
     same = event(chunk({"message": {"content": "one two"}, "finish_reason": "stop"}))

@@ -11,7 +11,9 @@ The rules, each with its reason:
 - A stream is whole when a finish reason or `[DONE]` came; without either it was cut, however politely it was closed.
 - Text may be replaced: an event with a `message` in place of a `delta`, or with `"replace": true` (in the event, the
   choice or the delta), carries everything from the start. What was shown before counts no more, unless the new
-  text begins with exactly that: then only the rest is new.
+  text begins with exactly that: then only the rest is new. With `replace` an empty text drops what was shown; a
+  missing one (or null) leaves it.
+- An event with neither choices nor usage that holds a message, a detail or a code is an error, under whatever name.
 """
 
 from __future__ import annotations
@@ -184,7 +186,7 @@ class _Reading:
 
     def take_event(self, content: dict[str, Any], t_ns: int) -> None:
         """One event's JSON."""
-        if content.get("error") or content.get("object") == "error":
+        if _is_error(content):
             self.fail("in_band", _words(content))
             return
         usage = _usage(content.get("usage"))
@@ -205,13 +207,17 @@ class _Reading:
             self.finish_reason = reason
         delta, message = choice.get("delta"), choice.get("message")
         if isinstance(message, dict):
-            delta, whole = message, True
+            delta = message
         if not isinstance(delta, dict):
             delta = {"content": choice.get("text")}
-        whole = whole or delta.get("replace") is True
+        replaces = whole or delta.get("replace") is True
+        whole = replaces or delta is message
         text, thought = _text(delta.get("content")), _reasoning(delta)
         if whole:
-            text, thought = self._new_part(text, thought)
+            # A message that closes a stream may leave its text out by leaving it empty.
+            no_text = not text and not (replaces and delta.get("content") is not None)
+            no_thought = not thought and not (replaces and _holds_reasoning(delta))
+            text, thought = self._new_part(None if no_text else text, None if no_thought else thought)
         self._add(t_ns, text, thought, self._take_calls(delta.get("tool_calls"), whole), tokens)
 
     def _add(self, t_ns: int, text: str, reasoning: str, tool: str, tokens: int | None) -> None:
@@ -229,18 +235,20 @@ class _Reading:
             text, self.half = text[:-1], text[-1]
         return _whole(text)
 
-    def _new_part(self, text: str, thought: str) -> tuple[str, str]:
-        """What a whole text adds to the pieces so far; where it contradicts them, they count no more."""
+    def _new_part(self, text: str | None, thought: str | None) -> tuple[str, str]:
+        """What a whole text adds to the pieces so far; where it contradicts them, they count no more. None: left."""
+        self.half = "" if text or thought else self.half  # a whole text holds it again
         shown = "".join(piece.text for piece in self.pieces)
         pondered = "".join(piece.reasoning for piece in self.pieces)
-        if (not text or text.startswith(shown)) and (not thought or thought.startswith(pondered)):
-            return text[len(shown) :], thought[len(pondered) :]
+        if (text is None or text.startswith(shown)) and (thought is None or thought.startswith(pondered)):
+            return (text or "")[len(shown) :], (thought or "")[len(pondered) :]
         self.revised = True
         kept = [
-            Piece(p.t_ns, "" if text else p.text, "" if thought else p.reasoning, p.tool, p.tokens) for p in self.pieces
+            Piece(p.t_ns, p.text if text is None else "", p.reasoning if thought is None else "", p.tool, p.tokens)
+            for p in self.pieces
         ]
         self.pieces = [piece for piece in kept if piece.delivered]
-        return text, thought
+        return text or "", thought or ""
 
     def _take_calls(self, calls: Any, whole: bool) -> str:
         """Add tool-call deltas to the calls, by index, and return their text."""
@@ -328,9 +336,24 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+_REASONING = ("reasoning_content", "reasoning")
+
+
 def _reasoning(delta: dict[str, Any]) -> str:
     # Servers that send both names send the same text twice.
-    return _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
+    return next((text for name in _REASONING if (text := _text(delta.get(name)))), "")
+
+
+def _holds_reasoning(delta: dict[str, Any]) -> bool:
+    return any(delta.get(name) is not None for name in _REASONING)
+
+
+def _is_error(content: dict[str, Any]) -> bool:
+    """Whether an event tells of an error: as `error`, or bare, in place of an answer."""
+    if content.get("error") or content.get("object") == "error":
+        return True
+    bare = not content.get("choices") and not content.get("usage")
+    return bare and any(content.get(name) for name in ("message", "detail", "code"))
 
 
 def _arguments(value: Any) -> str:

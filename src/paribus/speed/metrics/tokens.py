@@ -226,7 +226,8 @@ def tokens(rows: Sequence[Row]) -> Count:
     """What the model delivered (text, reasoning, tool arguments), in its own tokens.
 
     `usage.completion_tokens`, never the number of pieces, without reasoning that it counts and nobody was shown. It is
-    checked against the text with a tolerance of max(8, 2%) on sums; without usage the text is tokenized again. Total and mean over the answered requests.
+    checked against the text with a tolerance of max(8, 2%) on sums; without usage the text is tokenized again. Total
+    and mean over the answered requests.
     """
     return count(row.tokens for row in rows if row.ok)
 
