@@ -115,8 +115,8 @@ def test_waits_double_and_stay_within_their_longest() -> None:
     ("script", "error", "attempts"),
     [
         (REFUSED, "http_400", 1),
-        (IN_BAND, "in_band", 1),
-        (CUT, "cut", 1),
+        (IN_BAND, "in_band", 2),
+        (CUT, "cut", 2),
         (FULL, "http_429", 6),
         (BROKEN, "http_503", 6),
     ],
@@ -205,9 +205,9 @@ def test_an_answer_that_came_is_written_even_when_the_run_is_stopped(scripted: S
                 busy.wait(60)
                 return make()
 
-            async def add(make: Callable[[], Entry]) -> tuple[Entry, int]:
+            async def add(make: Callable[[], Entry], keep: Callable[[Entry], bool]) -> tuple[Entry, int | None]:
                 came.append(make)
-                return await real(partial(slowly, make))
+                return await real(partial(slowly, make), keep)
 
             recorder.add = add  # type: ignore[method-assign]
             work = asyncio.ensure_future(answer_all(answerer, questions(4)))

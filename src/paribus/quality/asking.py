@@ -10,13 +10,14 @@ import asyncio
 import hashlib
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, Self, TypeVar
 
 from paribus.catalog import PromptLine
 from paribus.conditions import CheckFailed, EnvironmentFault
 from paribus.quality.journal import Entry, Journal, Key
+from paribus.quality.pulse import Pulse
 from paribus.quality.recorder import Recorder
 from paribus.wire import Client, Endpoint, Outcome, payload, read_answer
 
@@ -26,7 +27,13 @@ MISSING = "missing"
 """Error word of an answer that the journal doesn't have."""
 
 _RETRIED = {"connect", "reset", "http_408", "http_425", "http_429"}
+_RETRIED_ONCE = {"cut", "in_band", "protocol"}
+"""Ends of answers that had begun: a server that dies leaves them, and so does a question that it can't answer."""
 _CUT_SHORT = {"cancelled"}
+
+_PROBE = ({"role": "user", "content": "Say yes."},)
+_PROBE_CAP = 16
+"""Tokens of a request that only asks whether the server still answers."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,8 @@ class Asking:
     idle_timeout_s: float = 900
     """Seconds without a byte: a slow machine reads a long prompt for minutes."""
     alive: Callable[[], bool] = field(default=lambda: True)
+    name: str = "the server"
+    """What messages call it."""
 
 
 class Answerer(Protocol):
@@ -107,6 +116,13 @@ class LiveAnswerer:
         self._asking = asking
         self._journal = journal
         self._recorder = Recorder(journal)
+        self._pulse = Pulse(
+            self._probe,
+            asking.alive,
+            lambda number: _doubling_s(asking, number, Key("", "pulse", 0)),
+            tries=asking.attempts,
+            name=asking.name,
+        )
         self._answered = answered
         self._slots = asyncio.Semaphore(asking.concurrency)
         self._count = 0
@@ -117,10 +133,9 @@ class LiveAnswerer:
         if entry is not None:
             return question.same(entry)
         async with self._slots:
-            make = await self._ask(question)
             # The next request leaves when this one's line is written: a killed process loses no more than are asked
             # at once. It doesn't wait for the disk, which may take tens of milliseconds.
-            entry, number = await self._recorder.add(make)
+            entry, number = await self._ask(question)
         await self._recorder.durable(number)
         self._answered(question.key)
         return entry
@@ -131,24 +146,43 @@ class LiveAnswerer:
     async def __aexit__(self, *exc: object) -> None:
         await self._recorder.close()
 
-    async def _ask(self, question: Question) -> Callable[[], Entry]:
-        """Send a question until it is answered or given up; what makes the entry, which may take a while."""
+    async def _ask(self, question: Question) -> tuple[Entry, int]:
+        """Send a question until it is answered or given up; the entry and its number in the journal.
+
+        A failure that may have been the server's end is written down only once the server has answered something
+        sent after it, and never where it was away in between.
+        """
         asking, seed = self._asking, seed_of(question.key) if self._asking.seeds else None
-        body = body_of(asking, question)
+        body, before = body_of(asking, question), ""
         for attempt in range(1, asking.attempts + 1):
             outcome = await self._send(body, question.key)
-            if not _worth_retrying(outcome):
-                break
-            if not asking.alive():
-                raise EnvironmentFault("the server is gone: start again, what it answered is kept")
-            if attempt < asking.attempts:
+            failed_ns = self._client.now_ns()
+            entry, number = await self._recorder.add(partial(_entry, question, seed, body, attempt, outcome), _settled)
+            if number is not None:
+                if entry.error is None:
+                    self._pulse.answered(outcome.sent_ns)
+                return entry, number
+            self._pulse.refuse_dead()
+            word, last = entry.error or "", attempt == asking.attempts
+            if last and word == "connect":
+                raise EnvironmentFault(
+                    f"can't reach {asking.endpoint.base_url} ({self._client.last_fault or 'no connection'}): "
+                    "start again, what was answered is kept"
+                )
+            if last or not _worth_retrying(word, before):
+                if await self._pulse.lasted(failed_ns, word):
+                    return await self._written(entry)
+            else:
                 await asyncio.sleep(_wait_s(asking, attempt, outcome, question.key))
-        if outcome.error == "connect":
-            raise EnvironmentFault(
-                f"can't reach {asking.endpoint.base_url} ({self._client.last_fault or 'no connection'}): "
-                "start again, what was answered is kept"
-            )
-        return partial(_entry, question, seed, body, attempt, outcome)
+            before = word
+        raise EnvironmentFault(f"{asking.name} goes away again and again: start again, what it answered is kept")
+
+    async def _written(self, entry: Entry) -> tuple[Entry, int]:
+        return await self._recorder.add(lambda: entry)
+
+    async def _probe(self) -> Outcome:
+        question = Question(Key("", "pulse", 0), _PROBE)
+        return await self._send(body_of(replace(self._asking, cap=_PROBE_CAP), question), question.key)
 
     async def _send(self, body: bytes, key: Key) -> Outcome:
         index, self._count = self._count, self._count + 1
@@ -208,15 +242,30 @@ async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
-def _worth_retrying(outcome: Outcome) -> bool:
-    return outcome.error in _RETRIED or outcome.status >= 500
+def _settled(entry: Entry) -> bool:
+    """Whether an entry says nothing but what the question got: an answer, or the refusal of this very question."""
+    word = entry.error
+    if word is None or word == "choices" or (word == "empty" and entry.finish_reason is not None):
+        return True
+    return word.startswith("http_") and word not in _RETRIED and entry.status < 500
+
+
+def _worth_retrying(word: str, before: str) -> bool:
+    """Whether to ask again after a failure. An answer that broke off is asked for once more, a late one never."""
+    if word in _RETRIED_ONCE:
+        return before not in _RETRIED_ONCE
+    return word in _RETRIED or word.startswith("http_5") or word == "empty" != before
 
 
 def _wait_s(asking: Asking, attempt: int, outcome: Outcome, key: Key) -> float:
     """Doubling waits with a spread that is the same each time; never shorter than the server asked for."""
+    return max(_doubling_s(asking, attempt, key), min(outcome.retry_after_s or 0.0, 10 * asking.longest_wait_s))
+
+
+def _doubling_s(asking: Asking, attempt: int, key: Key) -> float:
     spread = random.Random(f"{key}/{attempt}").uniform(0.5, 1.0)  # noqa: S311 (no secret)
     wait: float = min(asking.longest_wait_s, asking.first_wait_s * 2.0 ** (attempt - 1)) * spread
-    return max(wait, min(outcome.retry_after_s or 0.0, 10 * asking.longest_wait_s))
+    return wait
 
 
 def _entry(question: Question, seed: int | None, body: bytes, attempts: int, outcome: Outcome) -> Entry:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, overload
 
 from paribus.quality.journal import Entry, Journal
 
@@ -27,12 +27,19 @@ class Recorder:
         self._syncing = ThreadPoolExecutor(1, thread_name_prefix="sync")
         self._added = self._synced = 0
 
-    async def add(self, make: Callable[[], Entry]) -> tuple[Entry, int]:
+    @overload
+    async def add(self, make: Callable[[], Entry]) -> tuple[Entry, int]: ...
+    @overload
+    async def add(self, make: Callable[[], Entry], keep: Callable[[Entry], bool]) -> tuple[Entry, int | None]: ...
+    async def add(
+        self, make: Callable[[], Entry], keep: Callable[[Entry], bool] = lambda _entry: True
+    ) -> tuple[Entry, int | None]:
         """Make an entry and add it to the journal; returns it with its number, for `durable`.
 
-        From here on it outlives this process. An answer that came is kept even where whoever waits is cancelled.
+        From here on it outlives this process. An answer that came is kept even where whoever waits is cancelled. One
+        that isn't to be kept is only made, and has no number.
         """
-        return await _in(self._adding, self._add, make)
+        return await _in(self._adding, self._add, make, keep)
 
     async def durable(self, number: int) -> None:
         """Wait until the entry of this number outlives the machine too."""
@@ -43,8 +50,10 @@ class Recorder:
         await asyncio.to_thread(self._adding.shutdown)
         await asyncio.to_thread(self._syncing.shutdown)
 
-    def _add(self, make: Callable[[], Entry]) -> tuple[Entry, int]:
+    def _add(self, make: Callable[[], Entry], keep: Callable[[Entry], bool]) -> tuple[Entry, int | None]:
         entry = make()
+        if not keep(entry):
+            return entry, None
         self._journal.append(entry, sync=False)
         self._added += 1
         return entry, self._added

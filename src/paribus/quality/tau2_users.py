@@ -130,7 +130,7 @@ async def open_user(
     endpoint = _endpoint(simulator, url)
     async with Client(endpoint) as client:
         await _check_model(client, endpoint, simulator)
-        asking = Asking(endpoint, _numbers(simulator), simulator.cap, header.concurrency)
+        asking = Asking(endpoint, _numbers(simulator), simulator.cap, header.concurrency, name="the user simulator")
         with Journal(folder / SIMULATOR, simulator_header(header, simulator)) as journal:
             async with LiveAnswerer(client, asking, journal, lambda _key: None) as user:
                 yield user
