@@ -336,6 +336,19 @@ def test_the_same_answer_to_different_prompts_is_a_cache():
     assert "cached_answers" not in flags(summary(*own))
 
 
+@pytest.mark.parametrize("make", [
+    lambda n: tool(0, '{"q": "' + "".join(words(30, n)) + '"}', name="find", id=f"c{n}"),
+    lambda n: reasoning("".join(words(30, n))) + content("Yes."),
+], ids=["a call", "a thought"])  # fmt: skip
+def test_the_same_call_or_thought_for_different_prompts_is_a_cache_too(make):
+    def answers(seeds: Sequence[int]) -> SpeedSummary:
+        end = finish("tool_calls") + usage(40) + DONE
+        return summary(*[make_outcome((10, make(n)), (20, end), prompt_id=f"p{i}") for i, n in enumerate(seeds)])
+
+    assert flags(answers([0] * 8))["cached_answers"] == "invalid"
+    assert "cached_answers" not in flags(answers(range(8)))
+
+
 def test_cached_prompt_tokens_are_no_speed_of_a_headline():
     told = summary(make_outcome((10, said(*words(40))), (20, finish() + usage(40, cached=12) + DONE)))
     assert flags(told)["cached"] == "invalid"

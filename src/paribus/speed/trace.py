@@ -70,7 +70,7 @@ class Trace:
     degenerate: bool
     check_passed: bool | None
     digest: str
-    """Hash of the visible answer ("" for a short one): finds the same answer to different prompts."""
+    """Hash of what was delivered ("" for a short one): finds the same answer to different prompts."""
 
     @property
     def counted(self) -> bool:
@@ -133,7 +133,7 @@ def trace(outcome: Outcome, prompts: Mapping[str, Prompt], tokenizer: Tokenizer 
         cached_tokens=_cached(answer),
         degenerate=answer.error is None and is_degenerate(answer.delivered),
         check_passed=_checked(prompt, answer),
-        digest=_digest(answer.text),
+        digest=_digest(answer.delivered),
     )
 
 
