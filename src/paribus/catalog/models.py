@@ -303,8 +303,8 @@ class System:
     def build_of(self, builds: Mapping[str, str]) -> str | None:
         """The build of the engine that this system would run on: of a locked environment, an image or a program.
 
-        `builds`: engine name to its build (`envs.engine_build`), `program:<name>` to that of a program on the path. None
-        where there is no build that could be named beforehand.
+        `builds`: engine name to its build (`envs.engine_build`), `program:<name>` to that of a program on the path.
+        None where there is no build that could be named beforehand.
         """
         if self.use.hosted is not None:
             return "hosted"
