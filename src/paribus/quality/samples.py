@@ -1,7 +1,7 @@
 """One row an answer: `samples.parquet`. Text stays in the journal; ids, grades, tokens and times are here.
 
-`samples-lite.parquet` has the grades alone: small enough to be kept where the rest isn't, for all that is decided by
-two runs' answers to the same questions.
+`samples-lite.parquet` has the grades alone, and whether an answer came: small enough to be kept where the rest isn't,
+for all that is decided by two runs' answers to the same questions.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _COLUMNS: dict[str, tuple[pa.DataType, bool]] = {
 SCHEMA = pa.schema({name: kind for name, (kind, _) in _COLUMNS.items()})
 
 SAMPLES, LITE = "samples.parquet", "samples-lite.parquet"
-LITE_COLUMNS = ("item", "repeat", "correct")
+LITE_COLUMNS = ("item", "repeat", "correct", "status")
 
 USER = "user"
 """Status and error of a dialogue that the user simulator broke off: no failure of the system under test."""

@@ -175,7 +175,7 @@ _RULES: dict[str, Callable[[Conditions, Conditions, frozenset[str]], bool]] = {
 
 
 def _limits(left: RunSummary, right: RunSummary) -> list[Difference]:
-    """What each side must be by itself: one kind of measurement, one version of scores, enough admitted, no bad flag."""
+    """What each side must be by itself: of one kind and version of scores, enough admitted, no invalid flag."""
     found = []
     if left.kind != right.kind:
         found.append(Difference("kind_of_run", "kind of run", left.kind, right.kind, True))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.conditions import CheckFailed
-from paribus.quality.samples import LITE, SAMPLES
+from paribus.quality.samples import LITE, SAMPLES, UNDONE
 from paribus.results.data import RunData
 from paribus.results.reading import read_rows
 
@@ -23,13 +23,14 @@ def sample_rows(folder: Path) -> list[dict[str, Any]]:
     return [] if name is None else _rows(folder, name)
 
 
-def grades(data: RunData) -> list[tuple[str, float]]:
-    """(question, grade) of every answer; an unanswered one counts 0.
+def grades(data: RunData, *, came: bool = False) -> list[tuple[str, float]]:
+    """(question, grade) of every answer; an unanswered one counts 0. `came`: without those that never came.
 
     Read from the file that is kept everywhere, so that two clones say the same. `CheckFailed` where there is none.
     """
     found = [(folder, _named(folder, (LITE, SAMPLES)) or LITE) for folder in data.folders]
-    return [(row["item"], grade(row)) for folder, name in found for row in _rows(folder, name)]
+    rows = (row for folder, name in found for row in _rows(folder, name))
+    return [(row["item"], grade(row)) for row in rows if not came or row.get("status") not in UNDONE]
 
 
 def _named(folder: Path, names: tuple[str, ...]) -> str | None:

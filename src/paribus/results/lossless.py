@@ -25,7 +25,7 @@ from paribus.results.facts import replacements, superseded
 from paribus.results.gate import gate_rows
 from paribus.results.items import graded, grades
 from paribus.results.merge import union
-from paribus.results.pairing import PLAIN
+from paribus.results.pairing import PLAIN, sound
 from paribus.results.rows import TableRow, stack_of
 from paribus.results.run import all_runs
 
@@ -160,14 +160,14 @@ def _beside(data: RunData) -> tuple[str, ...]:
 
 
 def _tells(data: RunData) -> bool:
-    """Whether a run's answers can be held against others: one request at once, sampled as served, on natural text.
+    """Whether a run's answers can be held against others: sound, one request at once, as served, on natural text.
 
     With several at once the window's edges cut off long answers, and the more so the slower a decoder is.
     """
     declared = data.summary.declared
     natural = all(one.id != "synthetic" for one in data.summary.flags)
     alone = declared.get("requests_at_once") == 1 and declared.get("sampling_profile") == "served"
-    return data.summary.kind == "speed" and alone and natural
+    return data.summary.kind == "speed" and sound(data) and alone and natural
 
 
 def _served(own: Sequence[RunData], other: Sequence[RunData]) -> list[TableRow]:
@@ -232,14 +232,17 @@ def _asked_as(data: RunData) -> tuple[Any, Any, str | None]:
 
 
 def _canary(asked: Sequence[RunData], plain: Sequence[RunData], canary: Canary, count: int) -> list[TableRow]:
-    here = [[data for data in side if graded(data)] for side in (asked, plain)]
-    own, other = (question_means(pair for data in side for pair in grades(data)) for side in here)
+    # What a broken server or network left unanswered says nothing of the decoder, on whichever side.
+    here = [[data for data in side if sound(data) and graded(data)] for side in (asked, plain)]
+    own, other = (question_means(pair for data in side for pair in grades(data, came=True)) for side in here)
     found = difference(own, other)
     verdict = judge_canary(found, canary.margin, count)
     last = max(asked, key=lambda data: data.summary.starts[0].started_at)
     told = canary_sentence(found, verdict, canary.margin, count)
     if not plain:
         told += f": plain decoding hasn't answered them here ({canary.of})"
+    if unsound := [data.summary.run_id for data in (*asked, *plain) if not sound(data)]:
+        told += f": without the answers of {', '.join(unsound)}, whose flags say that they are no measurement"
     if lacking := [data.summary.run_id for data in (*asked, *plain) if not graded(data)]:
         told += f": without the answers of {', '.join(lacking)}, whose grades are not here"
     name = plain[0].summary.system if plain else ""

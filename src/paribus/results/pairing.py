@@ -81,7 +81,7 @@ def latest(runs: Iterable[RunData]) -> list[RunData]:
 
     A repeat with an invalid flag is in no comparison: it takes none away either. Where all have one, the last one.
     """
-    return [max(repeats, key=lambda data: (_sound(data), _age(data))) for repeats in _repeats(runs)]
+    return [max(repeats, key=lambda data: (sound(data), _age(data))) for repeats in _repeats(runs)]
 
 
 def newer(runs: Iterable[RunData], standing: Iterable[RunData]) -> dict[str, str]:
@@ -142,7 +142,8 @@ def _repeats(runs: Iterable[RunData]) -> list[list[RunData]]:
     return list(groups.values())
 
 
-def _sound(data: RunData) -> bool:
+def sound(data: RunData) -> bool:
+    """Whether a run is a measurement at all: no flag says that it is none."""
     return all(flag.severity != "invalid" for flag in data.summary.flags)
 
 
@@ -248,8 +249,8 @@ def _best(side: Mapping[str, RunData], winner: str | None, *, drafts: bool) -> _
     first = max(speculative, key=quick, default=None)
     if first is None:
         return _Chosen(None)
-    stand_ins = speculative if drafts or any(map(_sound, speculative.values())) else side
-    taken = max(stand_ins, key=lambda decoder: (side[decoder].summary.ranked, _sound(side[decoder]), quick(decoder)))
+    stand_ins = speculative if drafts or any(map(sound, speculative.values())) else side
+    taken = max(stand_ins, key=lambda decoder: (side[decoder].summary.ranked, sound(side[decoder]), quick(decoder)))
     if taken == first:
         return _Chosen(side[first])
     why = ", ".join(f.id for f in side[first].summary.flags if f.severity == "invalid" or f.id in UNRANKED)
