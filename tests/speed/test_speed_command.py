@@ -229,6 +229,27 @@ def test_n_over_one_is_refused_before_anything_is_sent(scripted, prompts, tmp_pa
     assert "n must be 1" in capsys.readouterr().err
 
 
+def test_a_prompt_that_comes_back_is_refused_before_anything_is_sent(scripted, prompts, tmp_path, capsys):
+    assert speed(scripted.endpoint("f5-n8"), tmp_path / "out", prompts, "--extra-body", '{"echo": true}') == 2
+    assert "echo is refused" in capsys.readouterr().err
+    assert scripted.log("f5-n8") == []
+
+
+@pytest.mark.parametrize(
+    ("extra", "found"),
+    [
+        ('{"ignore_eos": true, "min_tokens": 60}', "requests set ignore_eos, min_tokens"),
+        ('{"nvext": {"ignore_eos": true}}', "requests set ignore_eos"),
+        ('{"ignore_eos": false, "min_tokens": 0, "min_p": 0.1, "top_k": 3}', None),
+    ],
+)
+def test_text_that_may_not_end_is_synthetic(extra, found, scripted, prompts, tmp_path):
+    assert speed(scripted.endpoint("f5-n8-i500"), tmp_path / "out", prompts, "--extra-body", extra) == 0
+    summary = SpeedSummary.model_validate_json((tmp_path / "out" / "summary.json").read_bytes())
+    told = {flag.id: (flag.severity, flag.text) for flag in summary.flags}.get("synthetic")
+    assert told == (("invalid", f"Synthetic load, not natural text: {found}.") if found else None)
+
+
 def test_two_prompts_of_one_name_are_refused(scripted, tmp_path, capsys):
     path = tmp_path / "twice.jsonl"
     path.write_text('{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": "y"}\n')

@@ -7,7 +7,7 @@ import ipaddress
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from paribus.machine import Hold, write_atomic
 from paribus.speed.load import Ended, ignore
 from paribus.speed.measure import Load, Measured, Watch, measure
 from paribus.speed.summary import SpeedSummary
+from paribus.speed.synthetic import synthetic_fields
 from paribus.wire import Endpoint, Spool, run
 
 if TYPE_CHECKING:
@@ -123,17 +124,23 @@ def _around(asked: Asked, measured: Measured | None) -> Around:
     from paribus.speed.flags import Facts
     from paribus.speed.summarise import Around
 
-    hosted = not is_local(asked.endpoint)
+    facts = Facts(rows=(), hosted=not is_local(asked.endpoint), synthetic=_synthetic(asked.endpoint))
     if measured is None:
-        return Around(asked.concurrency, facts=Facts(rows=(), hosted=hosted))
+        return Around(asked.concurrency, facts=facts)
     # No scale asks anything of this window: it is as long as the requests made it, unless there is none.
     missing = "" if measured.window or asked.concurrency == 1 else measured.window_short
     return Around(
         concurrency=asked.concurrency,
         window=measured.window,
         cpu_share=measured.lag.cpu_share,
-        facts=Facts(rows=(), hosted=hosted, lag_ms_p99=measured.lag.lag_ms_p99, window_short=missing),
+        facts=replace(facts, lag_ms_p99=measured.lag.lag_ms_p99, window_short=missing),
     )
+
+
+def _synthetic(endpoint: Endpoint) -> str:
+    """What makes the load synthetic, in words; empty for natural text."""
+    found = synthetic_fields(endpoint.extra_body)
+    return f"requests set {', '.join(found)}" if found else ""
 
 
 def is_local(endpoint: Endpoint) -> bool:

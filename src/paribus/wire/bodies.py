@@ -28,7 +28,7 @@ def payload(
 
     `extra` comes over `endpoint.extra_body`, which comes over everything else; a null takes a field out (for instance
     `{"max_tokens": null, "max_completion_tokens": 256}`). `unique_line` goes before the prompt's first text, so that
-    no prefix cache can help. `UsageError` for `n` over 1, and for tools on a completions endpoint.
+    no prefix cache can help. `UsageError` for `n` over 1, for `echo`, and for tools on a completions endpoint.
     """
     body: dict[str, Any] = {"model": endpoint.model}
     body |= _chat(prompt, unique_line) if endpoint.api == "chat" else _completion(prompt, unique_line)
@@ -45,6 +45,8 @@ def payload(
             raise UsageError(
                 f"{name} = {body[name]!r} is refused: one answer a request is measured, so {name} must be 1"
             )
+    if body.get("echo"):
+        raise UsageError("echo is refused: the prompt would come back and pass for the model's own text")
     try:
         return orjson.dumps(body)
     except TypeError as error:

@@ -1,0 +1,35 @@
+"""Fields of a request that make a load synthetic (PROTOCOL rule 6): the model doesn't write as it would by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_ENDLESS = frozenset({"ignore_eos", "ignore_eos_token"})
+_SCHEMAS = frozenset({"tools", "functions", "response_format", "structured_outputs", "guided_json", "json_schema"})
+"""What holds names of the user's own."""
+
+
+def synthetic_fields(fields: Mapping[str, Any]) -> list[str]:
+    """Names of the fields that ignore the end of the text, ask for a least length or pin steps; at any depth.
+
+    A field that is off (false, null, 0) is none.
+    """
+    return sorted(set(_found(fields)))
+
+
+def _found(fields: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from () if name in _SCHEMAS else _found(value)
+        elif value and _pins(name):
+            yield name
+
+
+def _pins(name: str) -> bool:
+    words = name.lower().split("_")
+    least = words[0] == "min" and words[-1] in ("tokens", "length")
+    return name.lower() in _ENDLESS or least or "steps" in words
+
+
+__all__ = ["synthetic_fields"]
