@@ -315,7 +315,23 @@ def test_throughput_at_sixteen_says_what_its_interval_rests_on(
     ratio = next(one for one in made.ratios if one.metric == "ratio_throughput")
     assert 1.2 < ratio.value < 1.55
     assert ratio.basis == basis
-    assert ("one start" in next(s for s in made.sentences() if "Throughput" in s)) == (basis == "batches")
+    sentence = next(s for s in made.sentences() if "Throughput" in s)
+    assert ("one start" in sentence) == (basis == "batches")
+    assert ("for these prompts only" in sentence) == (basis == "starts")
+
+
+def test_whole_answers_at_sixteen_know_that_prompts_differ(clone: Clone) -> None:
+    """Their intervals are over starts and prompts, as at one request; those of the window's throughput can't be."""
+    made = _at_sixteen(clone, 3)
+    ratio = next(one for one in made.ratios if one.metric == "speedup_answer_time")
+    assert ratio.basis == "starts and prompts"
+    figures = {one.metric: one for one in numbers(made.left)}
+    for metric in ("answer_time", "ttft", "tokens_per_answer"):
+        assert figures[metric].basis == "starts and prompts"
+    assert figures["throughput"].basis == "starts"
+    rows = [row for start in made.left.rows for row in start if row.counted and row.ok]
+    mean_ms = sum((row.e2e_ns or 0) for row in rows) / len(rows) / 1e6
+    assert figures["answer_time"].value == pytest.approx(mean_ms)
 
 
 def test_short_answers_fall_back_to_a_smaller_k_and_say_so(clone: Clone) -> None:

@@ -399,7 +399,7 @@ class World:
                     "tok/s",
                     speed * 1.8,
                     headline=True,
-                    basis=basis,
+                    basis="batches" if starts == 1 else "starts",
                 )
             )
         for place, kind in enumerate(KINDS):

@@ -407,6 +407,22 @@ def test_a_figure_page_gives_the_sentence_to_cite_and_its_conditions(demo):
     assert "no, a demo figure" in page.text
 
 
+def test_a_throughput_says_that_its_interval_is_of_these_prompts_wherever_it_leads(demo, wide):
+    said = "the intervals hold for these prompts; how other prompts would do isn't in them"
+    for site, board, alone in (
+        (demo, "board/cpu/c16-long.html", "board/cpu/c1-long.html"),
+        (wide, "board/h100-test/c16-long.html", "board/h100-test/c1-long.html"),
+    ):
+        assert said in site.page(board).text
+        assert said not in site.page(alone).text
+    duel = demo.page("pair/cpu/smollm2-plain-speculation.html")
+    assert duel.text.count(said) == 1
+    pages = [p.text for n, p in wide.pages.items() if n.startswith("f/") and "Text of all requests a second" in p.text]
+    assert pages
+    leaves_out = ("over starts, for these prompts only", "nothing of what differs between starts or prompts")
+    assert all(any(words in text for words in leaves_out) for text in pages)
+
+
 def test_the_duel_gives_both_sides_and_who_wins_or_no_clear_difference(demo):
     page = demo.page("pair/cpu/smollm2-plain-speculation.html")
     verdicts = [e.text for e in page.all("dd")]

@@ -104,7 +104,7 @@ def sentence(one: Number, names: tuple[str, str], subject: Iterable[Difference] 
 
 
 def _said(one: Number, names: tuple[str, str]) -> str:
-    basis = f" ({BASIS[one.basis]})" if one.basis in ("prompts", "kinds", "batches") else ""
+    basis = f" ({BASIS[one.basis]})" if one.basis in ("prompts", "kinds", "batches", "starts") else ""
     if one.unit == "points":
         return difference_sentence(names, one.title, _hundredth(one.estimate)) + basis + seen_words(one.detail)
     spread = one.detail.get("kinds")

@@ -9,10 +9,10 @@ NO_DIFFERENCE = "no clear difference"
 
 BASIS = {
     "starts and prompts": "over starts and prompts",
-    "starts": "over starts",
+    "starts": "over starts, for these prompts only",
     "prompts": "over prompts of one start, so it knows nothing of what differs between starts",
     "kinds": "over kinds of text of one start, so it knows nothing of what differs between starts",
-    "batches": "over parts of one start's window, so it knows nothing of what differs between starts",
+    "batches": "over parts of one start's window, so it knows nothing of what differs between starts or prompts",
     "questions": "over questions",
     "exam years": "over exam years, of which there are few",
     "none": "no interval",

@@ -24,7 +24,15 @@ from paribus.site.pages.names import (
     run_words,
     scenario_title,
 )
-from paribus.site.pages.table import COLUMNS, ONE_START, Cell, Column, board_table
+from paribus.site.pages.table import (
+    COLUMNS,
+    ONE_START,
+    THESE_PROMPTS,
+    Cell,
+    Column,
+    board_table,
+    of_these_prompts,
+)
 
 SAME = ("edition", "protocol", "track", "scale", "cap", "prompts", "prompts_hash", "sampling_profile", "window")
 """Declared conditions that all rows of one ranking share."""
@@ -313,4 +321,6 @@ def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
     notes += [f"{run.row['decoder']}: {f.text}" for run in runs for f in run.flags if f.id == NOT_LOSSLESS]
     if any(f.basis in ONE_START for run in runs for f in (*run.figures.values(), *run.ratios)):
         notes.append("One start: the intervals say nothing about what differs between starts.")
+    if of_these_prompts(run.figures.get("throughput") for run in runs):
+        notes.append(THESE_PROMPTS)
     return tuple(notes)

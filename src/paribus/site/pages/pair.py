@@ -26,7 +26,7 @@ from paribus.site.pages.names import (
     scenario_title,
 )
 from paribus.site.pages.race import race_chart, race_sentence
-from paribus.site.pages.table import Cell, figure_cell
+from paribus.site.pages.table import THESE_PROMPTS, Cell, figure_cell, of_these_prompts
 from paribus.speed.summary import SpeedSummary
 
 
@@ -125,7 +125,7 @@ def _meeting(site: Site, pair: Pair, card: str, rows: Sequence[Row], *, place: t
         right_mark=_mark(speed, "right"),
         verdicts=tuple((duel.title, _verdict(duel)) for duel in speed if duel.ratio is not None),
         blocks=tuple(
-            Block(d.title, BASE + board_path(card, d.measure), tuple(_rows(d)), d.refused, d.notes) for d in speed
+            Block(d.title, BASE + board_path(card, d.measure), tuple(_rows(d)), d.refused, _notes(d)) for d in speed
         ),
         quality=tuple(quality_rows(site, pair, card, demo, speed)),
         kinds=_kinds_chart(f"pair-{card}-{pair.pair}-{machine}{'-demo' if demo else ''}", speed),
@@ -141,6 +141,13 @@ def _side(duels: Sequence[Duel], which: str, stack: str) -> str:
 def _mark(duels: Sequence[Duel], which: str) -> Markup:
     run = next((run for duel in duels if (run := getattr(duel, which)) is not None), None)
     return inline_mark(shape_of(run.decoder_method)) if run is not None else Markup("")
+
+
+def _notes(duel: Duel) -> tuple[str, ...]:
+    """The comparison's own, and what the interval of a throughput leaves out where one is shown."""
+    lead = lead_metric(duel.runs) or ""
+    left_out = of_these_prompts(run.figures.get(lead) for run in duel.runs)
+    return (*duel.notes, THESE_PROMPTS) if left_out else duel.notes
 
 
 def _verdict(duel: Duel) -> str:

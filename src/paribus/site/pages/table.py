@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from paribus.results.strip import strip_of
@@ -27,6 +27,14 @@ COLUMNS = {
 
 ONE_START = ("prompts", "kinds", "batches")
 """What an interval rests on when there is a single start."""
+
+THESE_PROMPTS = "All requests together: the intervals hold for these prompts; how other prompts would do isn't in them."
+"""What a reader must know where a throughput stands with its interval."""
+
+
+def of_these_prompts(figures: Iterable[Figure | None]) -> bool:
+    """Whether any of the figures has an interval that says nothing of other prompts: over starts, or over batches."""
+    return any(f is not None and f.low is not None and f.basis in ("starts", "batches") for f in figures)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ def answer_time(rows: Sequence[Row]) -> Spread | None:
 
     Over the answers that ended by themselves; withheld when more than 5% were cut by the token cap. Compared with the
     same number of requests only. The speed-up of answers splits into first wait, length and rate (exactly, by
-    logarithmic mean weights).
+    logarithmic mean weights). Intervals, with one request and with several at once: bootstrap over starts, then prompts
+    inside their kind of text, so that they hold for other prompts of these kinds too.
     """
     answered = [row for row in rows if row.ok]
     if not answered or sum(row.capped for row in answered) > CAPPED * len(answered):

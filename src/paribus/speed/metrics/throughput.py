@@ -141,7 +141,10 @@ def throughput(pieces: Steps, window: Window | None, wall: Window) -> WindowSpee
     time since the request's previous piece (or its start): a canvas of 256 tokens that was in the making for 0.4 s
     is credited as it was made. Beside it stand the raw arrivals in the window and the whole run with its rise and
     fall. Interval: t over starts; with a single start over its ten batch means, counted as the
-    answers that a worker wrote in the window allow; under five of them there is none.
+    answers that a worker wrote in the window allow; under five of them there is none. It says what other starts would
+    do with these prompts, as all systems got them; how other prompts would do isn't in it. Where a system's speed
+    depends on the text, as with speculation and diffusion, that can be more than what differs between starts: the
+    speed-up over the first tokens draws prompts again, and its interval holds for others like them.
     """
     whole = credited(pieces, wall) / wall.seconds if wall.seconds > 0 else None
     if window is None or window.seconds <= 0:
