@@ -60,6 +60,40 @@ BEFORE = ["", "Let x = 7. Then 3x = 21.\n\n", "We guess \\boxed{999} first. But 
           "The answer is 998? No.\n",
           "**997**\n\nhm, no.\n", "<think>the answer is \\boxed{996}</think>\n"]  # fmt: skip
 
+CORRECTIONS = ["\n\nWait, I forgot a case: the answer is {0}, counting it.", "\nActually,\n**{0}**\n",
+               " Oops: one more.\n#### {0}",
+               "\n\nCorrection: {0} is the answer, not that.", "\nNo, that is wrong.\n\n#### {0}"]  # fmt: skip
+ABOUT = ["\nIf the answer is {0}, then n = 3.", "\n\nThe answer is {0} digits long.",
+         "\n\nThe answer is {0} less than 999.",
+         "\n\n**{0}**\nstep", "\nSuppose the answer is {0}; then it fails.", " (For n = 3 the answer is {0}, too.)",
+         "\nOne asks whether the answer is {0}.", "\nThe answer is {0} of 999.", "\nThe answer isn't {0}.",
+         "\nIs the answer {0}?", "\nSo the answer is {0}? By no means", "\n#### {0}\nnext"]  # fmt: skip
+OPENERS = [
+    "\\[\n",
+    "\\[",
+    "\\(",
+    "$$\n",
+    "$",
+    "\\begin{align*}\n",
+    "\\begin{equation}\n",
+    "\n\n",
+    "**",
+    "`",
+    "> ",
+    "\n- ",
+    "",
+]
+HEADINGS = [
+    "### Answer\n\n",
+    "## Final Answer\n",
+    "**Final answer**\n\n",
+    "**Answer:**\n",
+    "Answer\n---\n",
+    "| Answer |\n|---|\n| ",
+]
+CLOSERS = ["", "\n", ".", "\n\\]", "\n\n---\n\nThat is all."]
+FIRM = ["\\boxed{{{0}}}", "$\\boxed{{{0}}}$.", "The answer is {0}.", "**Answer:** {0}", "### Final Answer\n\n{0}"]
+
 
 @pytest.mark.parametrize("before", BEFORE)
 def test_every_form_of_the_last_answer_is_read(before: str) -> None:
@@ -85,6 +119,46 @@ def test_text_behind_an_answer_changes_nothing(n: int, form: str, after: str) ->
 @given(st.integers(0, 999), st.sampled_from(BOXES + PHRASES), st.sampled_from(BEFORE))
 def test_any_answer_from_0_to_999(n: int, form: str, before: str) -> None:
     assert read_integer(before + form.format(n)) == n
+
+
+@given(st.integers(0, 999), st.integers(0, 999), st.sampled_from(FIRM), st.lists(st.sampled_from(ABOUT), max_size=4))
+def test_prose_about_a_firm_answer_is_none(n: int, other: int, form: str, about: list[str]) -> None:
+    assert read_integer(form.format(n) + "".join(about).format(other)) == n
+
+
+@given(st.integers(0, 999), st.integers(0, 999), st.sampled_from(FIRM), st.sampled_from(CORRECTIONS))
+def test_a_loose_answer_behind_a_word_of_correction_counts(n: int, other: int, form: str, correction: str) -> None:
+    assert read_integer(form.format(other) + correction.format(n)) == n
+
+
+@given(st.integers(0, 999), st.sampled_from(FIRM), st.sampled_from(FIRM))
+def test_the_last_firm_answer_counts(n: int, first: str, last: str) -> None:
+    assert read_integer(first.format(998) + "\n\n" + last.format(n)) == n
+
+
+@given(st.integers(0, 999), st.sampled_from(HEADINGS), st.sampled_from(OPENERS), st.sampled_from(CLOSERS))
+def test_a_heading_states_what_stands_below_it(n: int, heading: str, opener: str, closer: str) -> None:
+    assert read_integer("We get \\boxed{999}.\n\n" + heading + opener + str(n) + closer) == n
+
+
+@given(
+    st.integers(0, 999), st.sampled_from(["is", "should be", "has to be", "isn't 1000 but"]), st.sampled_from(OPENERS)
+)
+def test_a_statement_may_open_a_formula(n: int, link: str, opener: str) -> None:
+    assert read_integer(f"The final answer {link} {opener}{n}") == n
+    assert read_integer(f"The final answer {link} {opener}m + n = {n}") == n
+
+
+@given(
+    st.integers(0, 999),
+    st.integers(0, 999),
+    st.sampled_from(BOXES),
+    st.sampled_from(["m+n", "7 \\cdot 18", "x", "S_3"]),
+)
+def test_an_equation_in_a_box_is_read_from_either_side(n: int, other: int, box: str, side: str) -> None:
+    assert read_integer(box.format(f"{n} = {side}")) == n
+    assert read_integer(box.format(f"{side} = {n}")) == n
+    assert read_integer(box.format(f"x = {n}, y = {other}")) is None
 
 
 @pytest.mark.parametrize(
