@@ -12,7 +12,9 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -126,8 +128,10 @@ def system_python(python: Path) -> tuple[int, ...]:
 
 
 def test_limits_are_named_by_the_attacks_that_ran_into_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    findings = [sandbox_attacks.Finding(BY_NAME[n], "held", "") for n in ("sleep", "fork-bomb", "memory-of-many")]
-    findings.append(sandbox_attacks.Finding(BY_NAME["huge-output"], "broke", ""))
+    names = ("sleep", "fork-bomb", "memory-of-many")
+    findings = [sandbox_attacks.Finding(BY_NAME[name], "held", "", limited=True) for name in names]
+    findings.append(sandbox_attacks.Finding(BY_NAME["huge-output"], "broke", "", limited=True))
+    findings.append(sandbox_attacks.Finding(BY_NAME["memory"], "held", "stopped: timeout"))
     monkeypatch.setattr(cgroup, "support", lambda: cgroup.Support(2, Path("/g"), Path("/g")))
     assert sandbox_attacks.proven(findings) == [
         "time of a program that waits",
@@ -138,6 +142,50 @@ def test_limits_are_named_by_the_attacks_that_ran_into_them(monkeypatch: pytest.
     monkeypatch.setattr(cgroup, "support", lambda: cgroup.Support(0, None, None))
     assert sandbox_attacks.proven(findings) == ["time of a program that waits"]
     assert len(sandbox_attacks.unproven()) == 2
+
+
+LIMITED = {"memory": "memory of one process", "fill-disk": "size of the temporary folders"}
+LIMITED |= {"huge-output": "size of the output", "cpu-loop": "time of a program that computes"}
+
+
+@pytest.mark.usefixtures("box")
+@pytest.mark.parametrize("name", LIMITED)
+def test_an_attack_that_runs_into_its_limit_proves_it(name: str) -> None:
+    assert sandbox_attacks.proven(sandbox_attacks.run_attacks([BY_NAME[name]])) == [LIMITED[name]]
+
+
+@pytest.mark.usefixtures("box")
+@pytest.mark.parametrize(
+    ("name", "wider"),
+    [
+        ("huge-output", {"output": 1 << 31, "time_s": 0.5}),
+        ("memory", {"memory": 64 << 30, "time_s": 0.3}),
+        ("memory-of-many", {"time_s": 0.05}),
+        ("fill-disk", {"files": 4 << 30, "time_s": 0.05}),
+    ],
+)
+def test_an_attack_that_the_clock_stops_first_proves_no_other_limit(
+    monkeypatch: pytest.MonkeyPatch, name: str, wider: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(sandbox_attacks, "LIMITS", replace(sandbox_attacks.LIMITS, **wider))
+    findings = sandbox_attacks.run_attacks([BY_NAME[name]])
+    assert sandbox_attacks.proven(findings) == []
+
+
+@pytest.mark.usefixtures("box")
+def test_another_machine_with_the_same_build_folder_proves_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = sandbox_attacks._proof_key()
+    assert sandbox_attacks._proof_key() == here
+    boot = tmp_path / "boot_id"
+    boot.write_text("another machine\n")
+    monkeypatch.setattr(sandbox_attacks, "_BOOT", boot)
+    elsewhere = sandbox_attacks._proof_key()
+    assert elsewhere != here
+    names = SimpleNamespace(release=os.uname().release, nodename="another-container")
+    monkeypatch.setattr(sandbox_attacks.os, "uname", lambda: names)
+    assert sandbox_attacks._proof_key() not in (here, elsewhere)
 
 
 @pytest.mark.usefixtures("box")

@@ -2,7 +2,7 @@
 
 A program reads facts of the host (a JSON object: paths, ports, process ids) from its standard input, prints `tried`
 once it has really tried, and a line `BREACH ...` for everything that worked. Where the attack ends by being stopped,
-`stopped` names the statuses that prove it.
+`stopped` names the statuses that prove it. One that met the limit it is for, and saw that, prints `limited`.
 """
 
 from __future__ import annotations

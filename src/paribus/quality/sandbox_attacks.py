@@ -32,16 +32,22 @@ SLOW = ("stop-the-runner", "cpu-loop", "sleep", "huge-errors", "fork-bomb")
 PROOF = "sandbox.json"
 """What was proven of this machine's sandbox, in the build folder."""
 
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
 Result = Literal["held", "broke", "unclear"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one attack did. `unclear`: the attack didn't get as far as trying, so nothing is proven."""
+    """What one attack did. `unclear`: the attack didn't get as far as trying, so nothing is proven.
+
+    `limited`: it ran into the very limit that it is for, and not into another one before that.
+    """
 
     attack: Attack
     result: Result
     detail: str
+    limited: bool = False
 
 
 def run_attacks(
@@ -89,12 +95,17 @@ def prove(folder: Path) -> None:
 
 
 def _proof_key() -> str:
-    """Changes with the sandbox, the user, the kernel, and the code that makes and attacks the sandbox."""
+    """Changes with the sandbox, the user, the kernel, the code that makes and attacks the sandbox, and the machine.
+
+    A build folder may be shared by many machines, and containers of one machine may not contain alike.
+    """
     code = [
         Path(__file__).with_name(f"{name}.py") for name in ("sandbox", "sandbox_inner", "sandbox_programs", "cgroup")
     ]
     sources = {path.name: sha256_file(path) for path in (*code, Path(__file__))}
-    return hash12({"sandbox": sandbox.platform(), "kernel": os.uname().release, "code": sources})
+    system = os.uname()
+    here = {"boot": _BOOT.read_text().strip() if _BOOT.exists() else "", "name": system.nodename}
+    return hash12({"sandbox": sandbox.platform(), "kernel": system.release, "code": sources, "machine": here})
 
 
 @contextmanager
@@ -160,10 +171,11 @@ def _judge(attack: Attack, facts: dict[str, Any], extra: list[str]) -> Finding:
     damage = _damage(attack, facts, before, text, ran)
     if damage is not None:
         return Finding(attack, "broke", damage)
+    limited = ran.status in _LIMITS.get(attack.name, ("",))[1:] or "limited" in text.splitlines()
     if ran.status in attack.stopped:
-        return Finding(attack, "held", f"stopped: {ran.status}")
+        return Finding(attack, "held", f"stopped: {ran.status}", limited)
     if "tried" in text.splitlines():
-        return Finding(attack, "held", "tried, nothing worked")
+        return Finding(attack, "held", "tried, nothing worked", limited)
     return Finding(attack, "unclear", f"{ran.status} {ran.note}".strip())
 
 
@@ -197,16 +209,17 @@ def _excused(attack: Attack) -> bool:
     )
 
 
-_LIMITS = {
-    "cpu-loop": "time of a program that computes",
-    "sleep": "time of a program that waits",
-    "memory": "memory of one process",
-    "memory-of-many": "memory of all processes together",
-    "fork-bomb": "number of processes",
-    "fill-disk": "size of the temporary folders",
-    "huge-output": "size of the output",
+_LIMITS: dict[str, tuple[str, ...]] = {
+    "cpu-loop": ("time of a program that computes", "timeout"),
+    "sleep": ("time of a program that waits", "timeout"),
+    "memory": ("memory of one process",),
+    "memory-of-many": ("memory of all processes together", "memory"),
+    "fork-bomb": ("number of processes",),
+    "fill-disk": ("size of the temporary folders",),
+    "huge-output": ("size of the output", "output"),
 }
-"""Attacks that run into a limit, and which one."""
+"""Attacks that run into a limit: which one, and the statuses that prove it. Another proof is that the attack itself saw
+the limit and printed `limited`; one that the clock stopped first proves the clock alone."""
 
 _BY_GROUP = ("memory-of-many", "fork-bomb")
 
@@ -214,11 +227,11 @@ _BY_GROUP = ("memory-of-many", "fork-bomb")
 def proven(findings: Sequence[Finding]) -> list[str]:
     """Limits that attacks ran into here, in words; those of a control group with its version."""
     found = cgroup.support()
-    held = {f.attack.name: f.attack for f in findings if f.result == "held" and not _excused(f.attack)}
+    met = {f.attack.name for f in findings if f.result == "held" and f.limited and not _excused(f.attack)}
     return [
         words + (f" (control group v{found.version})" if name in _BY_GROUP else "")
-        for name, words in _LIMITS.items()
-        if name in held
+        for name, (words, *_) in _LIMITS.items()
+        if name in met
     ]
 
 
