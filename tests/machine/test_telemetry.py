@@ -69,6 +69,14 @@ class TestLoad:
         idle += [row(90 + t, clock_mhz=300.0, throttle_bits=float(0x1)) for t in range(10)]
         assert load_of(idle, 0, 100 * SECOND).throttled_share == 0
 
+    @pytest.mark.parametrize("clocks", [[1200.0] * 100, [1980.0] * 7 + [1200.0] * 93], ids=["all of it", "most of it"])
+    @pytest.mark.parametrize("bit", [0x8, 0x20, 0x40, 0x80])
+    def test_a_card_that_is_hot_from_its_first_second_on_is_throttled(self, clocks, bit):
+        rows = [row(t, clock_mhz=mhz, throttle_bits=0.0 if mhz > 1900 else float(bit)) for t, mhz in enumerate(clocks)]
+        load = load_of(rows, 0, 100 * SECOND)
+        assert load.throttled_share == pytest.approx(clocks.count(1200.0) / 100)
+        assert not load.power_cap_only
+
     def test_a_power_cap_alone_is_told_apart(self):
         rows = [row(t, clock_mhz=1980.0 if t < 90 else 1400.0, throttle_bits=float(0x4)) for t in range(100)]
         load = load_of(rows, 0, 100 * SECOND)
@@ -215,9 +223,10 @@ def test_the_first_line_of_proc_stat_is_read_as_the_kernel_writes_it():
 
 
 def test_rapl_adds_packages_and_unwraps(tmp_path):
-    for number, energy in (("0", 900), ("1", 100)):
+    for number, energy, name in (("0", 900, "package-0"), ("1", 100, "package-1"), ("2", 7, "psys")):
         zone = tmp_path / f"intel-rapl:{number}"
         zone.mkdir()
+        (zone / "name").write_text(f"{name}\n")
         (zone / "max_energy_range_uj").write_text("1000\n")
         (zone / "energy_uj").write_text(f"{energy}\n")
     (tmp_path / "intel-rapl:0:0").mkdir()
@@ -225,5 +234,6 @@ def test_rapl_adds_packages_and_unwraps(tmp_path):
     assert rapl.readable
     (tmp_path / "intel-rapl:0" / "energy_uj").write_text("50\n")
     (tmp_path / "intel-rapl:1" / "energy_uj").write_text("300\n")
+    (tmp_path / "intel-rapl:2" / "energy_uj").write_text("900\n")
     assert rapl.joules() == pytest.approx((150 + 200) / 1e6)
     assert Rapl(tmp_path / "none").joules() is None

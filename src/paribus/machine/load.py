@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from paribus.machine.energy import energy_of, value_at
 from paribus.machine.files import write_atomic
-from paribus.machine.nvml import IDLE_REASONS, POWER_CAP, REASONS
+from paribus.machine.nvml import FAULTS, IDLE_REASONS, POWER_CAP, REASONS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,8 @@ class Load:
 
     `busy_share`: CPU time of others (neither ours, idle nor stolen); `stolen_share`: taken by the hypervisor;
     `own_share`: ours. `throttled_share`: samples with the SM clock under 95% of the window's usual one (90th
-    percentile) and a reason other than idle. `energy_j` from the counter, `power_integral_j` from polled power;
+    percentile) and a reason other than idle, or with heat or the hardware as the reason: a card that is hot all through
+    the window has no other clock to be held against. `energy_j` from the counter, `power_integral_j` from polled power;
     `energy_scope`: board, soc, package; `energy_missing`: why there is no energy.
     """
 
@@ -123,11 +124,8 @@ def _throttled(rows: list[Row]) -> tuple[float | None, tuple[str, ...], bool]:
         return None, (), False
     clocks = sorted(float(row["clock_mhz"]) for row in clocked)
     floor = SLOW * clocks[int(USUAL * (len(clocks) - 1))]
-    slow = [
-        int(row.get("throttle_bits") or 0) & ~IDLE_REASONS
-        for row in clocked
-        if row["clock_mhz"] < floor and int(row.get("throttle_bits") or 0) & ~IDLE_REASONS
-    ]
+    why = [(row["clock_mhz"] < floor, int(row.get("throttle_bits") or 0) & ~IDLE_REASONS) for row in clocked]
+    slow = [reasons for below, reasons in why if reasons & FAULTS or (below and reasons)]
     bits = 0
     for each in slow:
         bits |= each

@@ -27,6 +27,8 @@ REASONS = {
     0x40: "hardware thermal",
     0x80: "hardware power brake",
 }
+FAULTS = 0x8 | 0x20 | 0x40 | 0x80
+"""Reasons that slow a card down whenever they are set: heat and the hardware. A power cap may be set for nothing."""
 _FIELD_POWER_INSTANT = 186
 VIRTUALIZATION = {1: "passed through whole", 2: "a virtual card", 3: "shared out as virtual cards", 4: "shared out"}
 """NVML's modes; none is told for a card that isn't virtualized."""

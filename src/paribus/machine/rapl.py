@@ -16,14 +16,16 @@ class Rapl:
     def __init__(self, folder: Path = POWERCAP) -> None:
         self._zones: list[tuple[Path, int]] = []
         for zone in sorted(folder.glob("intel-rapl:*")):
-            # `intel-rapl:0` is a package; `intel-rapl:0:1` a part of it, already counted.
+            # `intel-rapl:0:1` is a part of `intel-rapl:0`. Not every zone is a package: `psys` is the whole platform.
             if zone.name.count(":") == 1:
                 try:
+                    name = (zone / "name").read_text()
                     span = int((zone / "max_energy_range_uj").read_text())
                     int((zone / "energy_uj").read_text())
                 except (OSError, ValueError):
                     continue
-                self._zones.append((zone / "energy_uj", span))
+                if name.startswith("package"):
+                    self._zones.append((zone / "energy_uj", span))
         self._last = [self._read(path) for path, _ in self._zones]
         self._total_uj = 0
 
