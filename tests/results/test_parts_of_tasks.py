@@ -14,8 +14,8 @@ from paribus.catalog import Catalog, QualityTask
 from paribus.conditions import RunPath
 from paribus.quality.data import items_hash
 from paribus.results.check import check
-from paribus.results.check_start import _names
 from paribus.results.data import RunData
+from paribus.results.declared import names
 from paribus.results.gates import refusals
 from paribus.results.run import RunFolder, read_start
 from paribus.results.seal import seal
@@ -85,14 +85,14 @@ def test_a_part_can_not_be_passed_off_as_the_whole_or_as_another_part(runs: dict
     run = runs[5]
     declared = dict(read_start(run.folder / "start-1").manifest.declared)
     path = run.path
-    assert _names(declared, path) == []
+    assert list(names(declared, path)) == []
     for measure in ("exam", "exam.partial-00000000", "exam.partial-", f"{path.measure}.small"):
         other = RunPath(path.hardware, path.machine, path.system, measure, path.conditions, path.n)
         if measure == "exam":
             # The name of the whole fits what is declared; that it meets no whole is the declared hash's doing.
-            assert _names(declared, other) == []
+            assert list(names(declared, other)) == []
         else:
-            assert "and the path says" in _names(declared, other)[0]
+            assert "and the path says" in next(names(declared, other))
 
 
 def test_items_of_ones_own_are_not_passed_off_as_the_whole(

@@ -35,6 +35,8 @@ def command(database: Path | None, out: Path | None, show: bool) -> None:
 
     root = find_root()
     rendered = render_site(database or root / DATABASE, out or root / "build" / "site", root)
+    for name, reason in sorted(rendered.left_out.items()):
+        click.echo(f"left out, can't be shown: {name}: {reason}")
     index = (rendered.out / "index.html").resolve()
     click.echo(f"{rendered.pages} pages, {rendered.changed} changed, {rendered.removed} old files removed.")
     click.echo(f"Look at {index.as_uri()}")

@@ -118,7 +118,8 @@ class RunPath:
     def begins(parts: Sequence[str]) -> bool:
         """Whether folders, at most five and outermost first, may be the beginning of a run's path."""
         fits: list[Callable[[str], object]] = [is_slug, is_slug, _system.fullmatch, is_slug, _conditions.fullmatch]
-        return len(parts) <= len(fits) and all(fit(part) for fit, part in zip(fits, parts, strict=False))
+        fitting = all(fit(part) and ".." not in part for fit, part in zip(fits, parts, strict=False))
+        return len(parts) <= len(fits) and fitting
 
 
 def start_number(folder: str) -> int:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from paribus.catalog import Catalog, System
-from paribus.catalog.declare import NOT_HASHED, part_name
+from paribus.catalog.declare import NOT_HASHED
 from paribus.conditions import CheckFailed, RunPath, SystemName, UsageError, conditions_hash, hash12, sha256_file
 from paribus.results.check_card import check_card
 from paribus.results.check_numbers import check_numbers
+from paribus.results.declared import names
 from paribus.results.findings import Report
 from paribus.results.reading import JOURNAL_BYTES, plain_file
 from paribus.results.run import Start
@@ -74,7 +75,7 @@ def check_conditions(start: Start, path: RunPath | None, where: str, catalog: Ca
         report.expect("conditions", where, manifest.path == path.start(start.number), f"it says {manifest.path}")
         same = hashes.get("conditions") == path.conditions
         report.expect("conditions", where, same, "the conditions hash is not the one in the path")
-        for fault in _names(declared, path):
+        for fault in names(declared, path):
             report.say("conditions", where, "fails", fault)
     _against_catalog(start, where, catalog, report)
     check_card(start, where, catalog, report)
@@ -90,39 +91,6 @@ def _hashes(declared: dict[str, Any]) -> dict[str, str]:
     except ValueError as error:
         raise CheckFailed(f"the declared conditions are no canonical JSON: {error}") from error
     return {"system_hash": system, "measure_hash": measure, "conditions": conditions_hash(system, measure)}
-
-
-def _names(declared: dict[str, Any], path: RunPath) -> list[str]:
-    """Where the names in the path say something else than the declared conditions."""
-    name = SystemName.parse(path.system)
-    wanted = {
-        "hardware": path.hardware,
-        "model": name.model,
-        "precision": name.precision,
-        "engine": name.engine,
-        "decoder": name.decoder,
-        "thinking": name.think,
-    }
-    faults = [
-        f"{key} is declared {declared.get(key)!r} and the path says {value!r}"
-        for key, value in wanted.items()
-        if declared.get(key) != value
-    ]
-    named = {_measure(declared, part=False)} | (
-        {_measure(declared, part=True)} if declared.get("items_hash") else set()
-    )
-    if path.measure not in named:
-        words = " or ".join(repr(name) for name in sorted(named))
-        faults.append(f"the measure is declared {words} and the path says {path.measure!r}")
-    return faults
-
-
-def _measure(declared: dict[str, Any], *, part: bool) -> str:
-    """The measure's name; a part of a task carries the hash of its items, which is the one declared."""
-    name = str(declared.get("scenario") or declared.get("task"))
-    name = part_name(name, str(declared["items_hash"])) if part else name
-    name += ".greedy" if declared.get("sampling_profile") == "greedy" else ""
-    return name + (f".{declared.get('scale')}" if declared.get("scale") != "full" else "")
 
 
 def _against_catalog(start: Start, where: str, catalog: Catalog, report: Report) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 
 from paribus.conditions import CheckFailed, UsageError
 from paribus.quality.summary import QualitySummary
-from paribus.results.reading import open_parquet, read_model
+from paribus.results.reading import open_parquet, read_model, shown
 from paribus.results.run import RunFolder, RunSummary, read_summary, start_folders
 from paribus.speed.rows import Row, read_rows
 from paribus.speed.summary import SpeedSummary
@@ -67,9 +68,13 @@ def lite_rows(folder: Path) -> list[Row]:
     """A start's `requests-lite.parquet`, written by anybody."""
     path = open_parquet(folder, "requests-lite.parquet")
     try:
-        return read_rows(path)
+        rows = read_rows(path)
     except UsageError as error:
         raise CheckFailed(str(error)) from error
+    values = (getattr(row, column.name) for row in rows for column in fields(Row))
+    if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+        raise CheckFailed(f"{shown(path)} holds a number that is none (NaN or infinite)")
+    return rows
 
 
 def names_of(left: RunSummary, right: RunSummary) -> tuple[str, str]:

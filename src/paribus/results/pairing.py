@@ -253,8 +253,9 @@ def _best(side: Mapping[str, RunData], winner: str | None, *, drafts: bool) -> _
     taken = max(stand_ins, key=lambda decoder: (side[decoder].summary.ranked, sound(side[decoder]), quick(decoder)))
     if taken == first:
         return _Chosen(side[first])
-    why = ", ".join(f.id for f in side[first].summary.flags if f.severity == "invalid" or f.id in UNRANKED)
-    return _Chosen(side[taken], f"{taken} stands in for {first}, whose run is not ranked ({why})")
+    flags = side[first].summary.flags
+    why = [f.id for f in flags if f.severity == "invalid"] or [f.id for f in flags if f.id in UNRANKED]
+    return _Chosen(side[taken], f"{taken} stands in for {first}, whose run is not ranked ({', '.join(why)})")
 
 
 def _speed(data: RunData, windows: bool) -> float:

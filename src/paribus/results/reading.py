@@ -6,9 +6,10 @@ Every fault is a `CheckFailed` with one sentence that names the file.
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +20,7 @@ from paribus.conditions import CheckFailed
 
 JSON_BYTES = 8 << 20
 JSON_DEPTH = 48
+JSON_TEXT = 1 << 16
 PARQUET_BYTES = 1 << 30
 PARQUET_ROWS = 2_000_000
 PARQUET_UNPACKED = 8 << 30
@@ -60,12 +62,14 @@ def read_bytes(folder: Path, name: str, limit: int = JSON_BYTES) -> bytes:
 
 
 def parse_json(data: bytes, what: str) -> Any:
-    """JSON in UTF-8, at most `JSON_DEPTH` deep, without duplicate keys, NaN or Infinity."""
+    """JSON in UTF-8, at most `JSON_DEPTH` deep, no text over `JSON_TEXT`, no duplicate key, NaN or Infinity."""
     try:
         text = data.decode("utf-8")
         if _depth(text) > JSON_DEPTH:
             raise CheckFailed(f"{what} is nested more than {JSON_DEPTH} deep")
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
+        if any(len(each[0]) > JSON_TEXT for each in _STRING.finditer(text)):
+            raise CheckFailed(f"{what} holds a text of more than {JSON_TEXT:,} characters")
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_constant, parse_float=_finite)
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
         raise CheckFailed(f"{what} is not the JSON it should be: {' '.join(str(error).split())[:200]}") from error
 
@@ -129,5 +133,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _constant(word: str) -> Any:
+def _finite(word: str) -> float:
+    value = float(word)
+    return value if math.isfinite(value) else _constant(word)
+
+
+def _constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not a number in JSON")

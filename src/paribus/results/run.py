@@ -7,6 +7,7 @@ A run's folder holds `start-<k>/` folders and, once sealed, `summary.json` (a `R
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from paribus.conditions import CheckFailed, Flag, Manifest, RunPath, Timings, UsageError, is_slug, run_id, start_number
 from paribus.conditions.manifest import LICENCE_STATEMENT
 from paribus.quality.summary import QualitySummary
+from paribus.results.declared import forms, names
 from paribus.results.reading import parse_model, read_bytes, read_model, shown
 from paribus.speed.summary import SpeedSummary
 
@@ -27,6 +29,9 @@ PART = ".partial-"
 
 UNRANKED = ("preliminary", "partial", "canary")
 """Flags that keep a run out of rankings, though nothing is wrong with it."""
+
+RACE = "race-"
+"""What the ids of races' scenarios begin with."""
 
 RunKind = Literal["speed", "race", "quality"]
 Trust = Literal["self_reported", "audited", "reproduced", "disputed", "unresolved"]
@@ -211,6 +216,8 @@ def read_start(folder: Path) -> Start:
     number = start_number(folder.name) if folder.name.startswith("start-") else manifest.start
     if manifest.start != number:
         raise CheckFailed(f"{folder.name}/manifest.json says it is start {manifest.start}")
+    for fault in forms(manifest.declared, manifest.observed):
+        raise CheckFailed(f"{shown(folder / 'manifest.json')}: {fault}")
     return Start(folder, number, manifest, hashlib.sha256(data).hexdigest())
 
 
@@ -221,7 +228,27 @@ def read_summary(run: RunFolder) -> RunSummary:
     summary = read_model(run.folder, "summary.json", RunSummary)
     if summary.run != str(run.path) or summary.run_id != run.run_id:
         raise CheckFailed(f"{run.path}/summary.json belongs to another run: {summary.run}")
+    for fault in _unbelievable(summary, run.path):
+        raise CheckFailed(f"{run.path}/summary.json: {fault}")
     return summary
+
+
+def _unbelievable(summary: RunSummary, path: RunPath) -> Iterator[str]:
+    """What a summary says that can't be so: of its place, its kind, its starts, or in another form."""
+    for name in ("hardware", "machine", "system", "measure", "n"):
+        if getattr(summary, name) != getattr(path, name):
+            yield f"{name} is not the path's, {getattr(path, name)}"
+    yield from forms(summary.declared, summary.observed)
+    yield from names(summary.declared, path)
+    quality = summary.kind == "quality"
+    race = str(summary.declared.get("scenario")).startswith(RACE)
+    if (summary.quality is None, summary.speed is None) != (not quality, quality) or race != (summary.kind == "race"):
+        yield f"its numbers are not those of a {summary.kind} run"
+    if quality != (summary.declared.get("task") is not None):
+        yield f"a {summary.kind} run is of {'a task' if quality else 'a scenario'}"
+    numbers = [start.start for start in summary.starts]
+    if not numbers or len(set(numbers)) != len(numbers):
+        yield "it has no starts, or one twice"
 
 
 def locate(root: Path, text: str) -> RunFolder:
@@ -281,6 +308,6 @@ def all_runs(root: Path) -> list[RunFolder]:
 def run_kind(manifest: Manifest) -> RunKind:
     """`race` for a candidate of a race (scenario ids of races begin with `race-`), else the manifest's kind."""
     scenario = manifest.declared.get("scenario")
-    if manifest.kind == "speed" and isinstance(scenario, str) and scenario.startswith("race-"):
+    if manifest.kind == "speed" and isinstance(scenario, str) and scenario.startswith(RACE):
         return "race"
     return manifest.kind

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from paribus.site import words
 from paribus.site.charts import Chart, inline_mark
 from paribus.site.content import read_content
 from paribus.site.exports import copy_data
+from paribus.site.faulty import faulty, without
 from paribus.site.markup import clean
 from paribus.site.page import Page, Site, board_path, figure_path, pair_path, race_path, run_path, site_root
 from paribus.site.pages import all_pages
@@ -29,18 +30,23 @@ LEDGER = ".pages.json"
 
 @dataclass(frozen=True)
 class Rendered:
-    """What a rendering did: pages in all, pages that changed, files removed."""
+    """What a rendering did: pages in all, pages that changed, files removed.
+
+    `left_out`: runs and races that no page could be made of, by path, with the reason.
+    """
 
     out: Path
     pages: int
     changed: int
     removed: int
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 def render_site(database: Path, out: Path, root: Path) -> Rendered:
     """Render the site of one database into `out`. `root` is the repository: its catalog, templates and assets.
 
-    Pages whose inputs didn't change are left as they are; files of pages that are gone are removed.
+    Pages whose inputs didn't change are left as they are; files of pages that are gone are removed. What is in the
+    database comes from strangers: a run or a race that no page can be made of is left out and named, and ends no site.
     """
     folder = site_root(root)
     _refuse_foreign(out)
@@ -48,9 +54,19 @@ def render_site(database: Path, out: Path, root: Path) -> Rendered:
     try:
         site = Site(content, Catalog(root))
         previous = _ledger(out)
-        writer = _Writer(out, _environment(folder / "templates"), _code_digest(folder), previous)
-        for page in all_pages(site):
-            writer.page(page, site)
+        environment, code = _environment(folder / "templates"), _code_digest(folder)
+        left_out: dict[str, str] = {}
+        try:
+            writer = _written(site, _Writer(out, environment, code, previous))
+        except OSError:
+            raise
+        except Exception:
+            # Who is to blame is asked only now: looking at each alone takes as long as a first rendering.
+            left_out = faulty(site, lambda page, alone: _files(page, environment, alone))
+            if not left_out:
+                raise
+            site = without(site, left_out)
+            writer = _written(site, _Writer(out, environment, code, previous))
         writer.copied("assets", _copy_assets(folder / "assets", out))
         writer.copied("data", copy_data(database, out))
     except OSError as error:
@@ -59,7 +75,14 @@ def render_site(database: Path, out: Path, root: Path) -> Rendered:
         content.close()
     removed = _remove_stale(out, previous, writer.ledger)
     _write(out / LEDGER, json.dumps(writer.ledger, indent=1, sort_keys=True) + "\n")
-    return Rendered(out, len([p for p in writer.ledger if p.endswith(".html")]), writer.changed, removed)
+    pages = len([p for p in writer.ledger if p.endswith(".html")])
+    return Rendered(out, pages, writer.changed, removed, left_out)
+
+
+def _written(site: Site, writer: _Writer) -> _Writer:
+    for page in all_pages(site):
+        writer.page(page, site)
+    return writer
 
 
 Ledger = dict[str, dict[str, Any]]
