@@ -75,7 +75,7 @@ def _told(name: str, card: str) -> Any:
     system = CATALOG.systems[name]
     declared = system.declared(BUILDS[system.name.engine], system.launch_on(card))
     unpinned = {} if system.precision.weights.pinned else {"weights_revision": f"whatever {system.name.model} is"}
-    return SimpleNamespace(conditions=declared | unpinned, kind="speed", origin="catalog", flags=[])
+    return SimpleNamespace(conditions=declared | unpinned, kind="speed", origin="catalog", flags=[], quality=None)
 
 
 IN_WORDS = {
@@ -180,7 +180,7 @@ def run(system: str, tokens_a_second: float) -> Run:
     summary = SimpleNamespace(
         system=system, hardware="h100", machine="m", measure="c1-short", run=system, n=1, speed=speed,
         declared={"scenario": "c1-short", "requests_at_once": 1}, starts=[SimpleNamespace(started_at="2026-12-01")],
-        kind="speed", flags=[], ranked=True,
+        kind="speed", flags=[], ranked=True, quality=None,
     )  # fmt: skip
     return Run(SimpleNamespace(demo=False), summary)
 
