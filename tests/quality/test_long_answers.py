@@ -34,7 +34,9 @@ REPEATED = [" ", "\n", "\t", "*", "_", "(", ")", "{", "}", "\\", "`", "~", "$", 
             "\\boxed{7} ", "{}", "\\text", "\\ ",
             "```\n", "```python\n", "``` ", "<think>", "</think>", "<think>\n", "\n</think>", "= ",
             "which is ", "mod ", "\u0301\u0323",
-            "\u200b", "A is correct ", "(A) and ", "x" , "#### ", "\n#### "]  # fmt: skip
+            "\u200b", "A is correct ", "(A) and ", "x" , "#### ", "\n#### ", "if ",
+            "wait, ", "\n## Answer\n", "the answer is 7. ", "25 is the answer ", "i.e. ", "so 7", "|", "-", "\n- ",
+            "A or ", "not A but ", "option A ", "= 7 ", "“", "<", "答案", "is ", "(7 ", "answer is not 7 "]  # fmt: skip
 PAIRS = [("", unit) for unit in REPEATED] + [(head, unit) for head in HEADS for unit in (" ", "\n", "*", "7", "(")]
 LENGTH = 5_000
 

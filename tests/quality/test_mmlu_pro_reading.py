@@ -12,7 +12,11 @@ from paribus.quality.tasks.mmlu_pro import guessed, read_lenient, read_official,
 
 STRICT = ["The answer is ({0}).", "the answer is {0}", "The answer is: ({0})", "the answer is **{0}**.",
           "The answer is $\\boxed{{{0}}}$.", "The correct answer is ({0}).", "**The answer is ({0})**",
-          "The answer is (\\text{{{0}}})", "Therefore, the answer is option ({0})."]  # fmt: skip
+          "The answer is (\\text{{{0}}})", "Therefore, the answer is option ({0}).",
+          "The answer is “{0}”.", "The answer is ‘({0})’", "The answer is '{0}'.", "The answer is <{0}>",
+          "the answer is $\\textsf{{{0}}}$", "the answer is \\boxed{{\\textit{{({0})}}}}.",
+          "The answer is\n\n> **{0}**",
+          "**The answer is**: {0}", "The answer is:\n\n- ({0}) 42"]  # fmt: skip
 MENTIONS = ["**{0}. 42**", "**{0}) 42**", "{0}. 42", "{0}) 42", "({0}) 42", "I go with **{0}** here.",
             "({0}), not (Z)", "({0}) because option (Z) is wrong", "({0}), as (Z) and (Z) are incorrect",
             "It must be ({0}), since (Z) isn't it.", "Not (Z) but ({0})", "We take ({0}) rather than (Z).",
@@ -28,6 +32,26 @@ CORRECTIONS = [" No, wait: \\boxed{{{0}}}", "\n\n**{0}**", "\n({0})", " Wait, ac
 LENIENT = ["**{0}**", "({0})", "\\boxed{{{0}}}", "Answer: {0}", "Answer: ({0})", "**Answer:** {0}", "**({0})**",
            "Final answer: {0}", "{0}", "{0}.", "\\boxed{{\\text{{{0}}}}}", "The correct option is {0}.", "**{0}.**",
            "\\boxed{{({0})}}"]  # fmt: skip
+REASONS = [" because the sum is 3", " since it fits", " as shown", "\nbecause x > 0", ", which equals 3",
+           " which equals 3", " and not Z.", ", not Z.", " (42)", ": the sum", " – the sum", " with 42 units",
+           " is what we get", " and (Z) is wrong."]  # fmt: skip
+SUPPOSED = ["\nIf the answer is (Z), the mass is negative.", "\nOne may ask whether the answer is (Z).",
+            " Suppose the answer is **Z**: then x < 0.", "\nAssume that the correct answer is Z and see.",
+            "\nUnless the answer is Z of course."]  # fmt: skip
+TWO = ["{0} or {1}", "({0}) or ({1}).", "**{0}** or **{1}**", "either ({0}) or ({1})", "{0}/{1}", "({0}) and ({1}).",
+       "option {0} or option {1}", "\\boxed{{{0} \\text{{ or }} {1}}}"]  # fmt: skip
+FORMULAS = [
+    "{0} = ma",
+    "{0}=mc^2",
+    "{0}^2",
+    "${0}_2$",
+    "{0}_{{max}}",
+    "{0}+",
+    "{0}-type",
+    "{0} ≈ 3",
+    "{0}12",
+    "{0}'s law",
+]
 
 
 @given(st.sampled_from("ABCDEFGHIJ"), st.sampled_from(STRICT))
@@ -69,6 +93,31 @@ def test_prose_behind_a_statement_changes_nothing(letter: str, form: str, prose:
 def test_a_correction_behind_a_statement_counts(letter: str, form: str, correction: str, prose: str) -> None:
     text = with_others(form.format("Z") + prose + correction.format(letter), letter)
     assert read_lenient(text, 10) == letter
+
+
+@given(st.sampled_from("ABCDEFGHIJ"), st.sampled_from(REASONS))
+def test_a_reason_behind_a_bare_letter_changes_nothing(letter: str, reason: str) -> None:
+    text = with_others(f"The answer is {letter}{reason}", letter)
+    assert (read_strict(text, 10), read_lenient(text, 10)) == (letter, letter)
+
+
+@given(st.sampled_from("ABCDEFGHIJ"), st.sampled_from(STRICT + LENIENT), st.sampled_from(SUPPOSED))
+def test_what_is_supposed_is_not_chosen(letter: str, form: str, supposed: str) -> None:
+    text = with_others(form.format(letter) + ".\n" + supposed, letter)
+    assert read_lenient(text, 10) == letter
+    assert read_strict(text, 10) in ((letter,) if form in STRICT else (None,))
+
+
+@given(st.permutations("ABCDEFGHIJ"), st.sampled_from(TWO), st.sampled_from(["The answer is ", "Answer: ", ""]))
+def test_one_of_two_letters_is_not_chosen(letters: list[str], form: str, phrase: str) -> None:
+    text = phrase + form.format(*letters)
+    assert (read_strict(text, 10), read_lenient(text, 10)) == (None, None)
+
+
+@given(st.sampled_from("ABCDEFGHIJ"), st.sampled_from(FORMULAS), st.sampled_from(["The answer is ", "Answer: "]))
+def test_a_formula_is_no_letter(letter: str, form: str, phrase: str) -> None:
+    text = phrase + form.format(letter)
+    assert (read_strict(text, 10), read_lenient(text, 10)) == (None, None)
 
 
 @pytest.mark.parametrize("form", STRICT)

@@ -1,12 +1,16 @@
 """MMLU-Pro: ten options, chain of thought, worked examples of the same category in the prompt.
 
 Three rules read each answer, and none replaces another. `strict` (the headline): the last "the answer is (X)", as the
-prompt asks for it. `lenient`: the first of these that is there, its last occurrence:
+prompt asks for it, however X is dressed. `lenient`: the first of these that is there, its last occurrence:
 
-1. a statement: "the answer is (X)", "Answer: X", "the correct option is X", "(X) is correct", `\\boxed{X}`, or a
-   sentence that is a letter and nothing else (`**C**`, `(C)`, "No, wait: (C)."), so that a late correction counts;
-2. a mention: `**C**`, `(C)`, an option written out in bold or as the last line (`**C. 42**`, `C. 42`), but not one
-   that is turned down ("not (D)", "options (A) and (B) are wrong").
+1. a statement: "the answer is (X)", "Answer: X", "the correct option is X", "(X) is correct", "I choose X", "not X but
+   Y", `\\boxed{X}`, or a sentence that is a letter and nothing else (`**C**`, `(C)`, "No, wait: (C)."), so that a late
+   correction counts;
+2. a mention: `**C**`, `(C)`, "option C", an option written out in bold or as the last line (`**C. 42**`, `C. 42`), but
+   not one that is turned down ("not (D)", "options (A) and (B) are wrong").
+
+By both, four things are no choice: what is only supposed ("if the answer is (B)"), one of two letters ("(C) or (D)"), a
+formula ("the answer is F = ma"), and a word ("the answer is a matter of taste", "Answer: A car needs").
 
 `official`: the benchmark's own three steps; it stands beside the others because published scores were read that way.
 Where nothing is found the benchmark guesses a letter; what its guesses would get is a column of its own, `guesses`, and
@@ -22,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from paribus.catalog import QualityTask
 from paribus.quality.data import Item, Items
 from paribus.quality.tasks.base import Grade, plain_text, visible
+from paribus.quality.tasks.wording import ANSWER, IS, is_supposed
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -34,33 +39,46 @@ _HEAD = (
 _STEP = "Let's think step by step."
 
 # Groups that give nothing back (`*+`, `++`) keep every search linear in the text, whatever a model repeats.
-_MARKS = r"[*_$\\(\[{`'\"\s]*+"
-_WORDS = r"(?:boxed|text|textbf|mathbf|mathrm|option|choice|letter)\b"
+_MARKS = r"(?:[*_$\\(\[{<>#`'\"“”‘’「✅✔\s]|(?<=\n)[-•](?=\s))*+"
+_WORDS = (
+    r"(?:(?:f?boxed|fbox|text(?:bf|it|rm|sf|tt|normal)?|math(?:bf|it|rm|sf|tt|cal)|option|choice|letter)\b|"
+    r"(?-i:b|strong|em)>)"
+)
 _OPEN = rf"{_MARKS}(?:{_WORDS}{_MARKS}){{0,6}}+"
-_CLOSE = r"(?![A-Za-z0-9'’])"
-_END = r"[*_$)\]}`'\"\\]*+"
-_STRICT = re.compile(rf"answer\s++is:?{_OPEN}([A-J]){_CLOSE}", re.IGNORECASE)
-_IS = r"(?:is|are|would be|must be|should be|therefore|thus|hence|now|actually|then)\b\s*+"
-_BEST = r"(?:correct|right|best|final|chosen)"
+_END = r"[*_$)\]}`'\"\\”’>」]*+"
+_FORMULA = r"[\^+]|_[{\d]|[-–'’][A-Za-z]|\s*+[=≈≡∝]|\s++[<>]"
+_CLOSE = rf"(?![A-Za-z0-9]|{_FORMULA})"
+_STRICT = re.compile(rf"answer\s++is[*_]*+:?{_OPEN}([A-J]){_CLOSE}", re.IGNORECASE)
+_BEST = r"(?:correct|right|best|final|chosen|my)"
+_FILLERS = rf"(?:,?[ \t*_]++(?!not\b|if\b|{IS})[^\W\d_]{{2,15}}){{0,6}}+,?[\s*_]*+{IS}"
+_ADVERBS = r"(?:[\s*_]*+(?:therefore|thus|hence|now|actually|then|indeed|clearly|most likely|probably|the)\b){0,6}+"
+_LINK = rf"[*_\"'`]*+(?:{_FILLERS})?+{_ADVERBS}[\s*_]*+(?:[]:=>→–—-]|\|[\s|:-]*+)?"
 _CUE = (
-    r"\b(?:no|wait|actually|correction|rather|instead|sorry|i mean|make that|so|thus|hence|therefore|it is|it's|"
-    r"finally)\b[\s,:;.–—-]*+"
+    r"\b(?:no|wait|actually|correction|rather|instead|sorry|i mean|make that|so|thus|hence|therefore|finally|"
+    r"it is|it's|(?:it|this) must be|that leaves|leaving)\b[\s,:;.–—-]*+"
 )
 _STATEMENTS = (
     _STRICT,
     re.compile(
-        rf"\b(?:answer|{_BEST} (?:option|choice|letter))\b[*_]*+\s*+(?:{_IS}){{0,6}}+[:=]?{_OPEN}([A-J]){_CLOSE}",
+        rf"(?:{ANSWER}|\b{_BEST} (?:option|choice|letter)\b){_LINK}{_OPEN}([A-J]){_CLOSE}",
         re.IGNORECASE,
     ),
-    re.compile(rf"\\boxed\s*+\{{{_OPEN}([A-J])(?:[).:\]}}\s]|\\)"),
+    re.compile(rf"\\f?box(?:ed)?\s*+\{{{_OPEN}([A-J]){_CLOSE}(?:[).:\]}}\s]|\\)"),
     re.compile(
         rf"\b([A-J]){_END}\s++is (?:(?:indeed|clearly|thus|therefore|the) ){{0,3}}+(?:correct|right|best|answer)\b"
         r"(?! (?:about|that|if|only|when|for))"
     ),
+    re.compile(
+        rf"(?:\b(?:choose|chose|pick|select|go with|going with|choice is)\b|选择?|選){_OPEN}([A-J]){_CLOSE}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"(?:n['’]t|\bnot){_OPEN}[A-J]{_CLOSE}{_END},?\s++(?:but|it is|it['’]s)\s++(?:rather )?{_OPEN}([A-J]){_CLOSE}"
+    ),
     # A sentence that is a letter and nothing else, words of correction aside.
     re.compile(
-        rf"(?:(?<![^\n.!?:])[> \t]*+|{_CUE})(?:{_CUE}){{0,4}}+[*_$\\(\[{{`'\" \t]*+([A-J]){_END}[.!]*+{_END}[ \t]*+"
-        r"(?=\n|$)",
+        rf"(?:(?<![^\n.!?:])[> \t]*+|{_CUE})(?:{_CUE}){{0,4}}+[*_$\\(\[{{`'\"“‘ \t]*+(?:(?:option|choice)[ (*]++)?+"
+        rf"([A-J]){_END}[.!]*+{_END}[ \t]*+(?=\n|$)",
         re.IGNORECASE,
     ),
 )
@@ -74,19 +92,27 @@ _WRONG = re.compile(
     r"(?:is|are|was|were) (?:(?:all|both|also|too|clearly|therefore|thus) )*+"
     r"(?:wrong|incorrect|false|invalid|impossible|out|eliminated)\b)"
 )
+_SECOND = r"[*_$(\[{\\\s]*+(?:(?:text(?:bf)?|[Oo]ption)\b)?+[*_$(\[{\\\s]*+(?:[B-HJ]|[AI](?! [a-z]))(?![A-Za-z0-9'’])"
+_JOINED = re.compile(
+    rf"{_END}\s*+(?:(?:\\text\s*\{{)?\s*+(?:or|and/or)\b[\s}}]*+|[/&])\s*+{_SECOND}|"
+    rf"{_END}\s*+(?:,|,?\s*+and\b)\s*+{_SECOND}{_END}\s*+(?:[.;!\n]|$)"
+)
+_JOINS = re.compile(rf"(?<![A-Za-z])[A-J]{_END}\s*+(?:or|and|and/or|/)\s*+(?:[Oo]ption )?[*_$(\[{{\\\s]*$")
 _MENTIONS = (
-    re.compile(r"(?:\*\*|__)[ \t]*+[(\[]?([A-J])[)\].:]*+[ \t]*+(?:\*\*|__)"),
-    re.compile(r"(?:\*\*|__)[ \t]*+[(\[]?([A-J])[)\].:]++[ \t]"),
+    re.compile(r"(?:\*\*|__)[ \t]*+(?:[Oo]ption |[Cc]hoice )?[(\[]?([A-J])[)\].:]*+[ \t]*+(?:\*\*|__)"),
+    re.compile(r"(?:\*\*|__)[ \t]*+(?:[Oo]ption |[Cc]hoice )?[(\[]?([A-J])[)\].:]++[ \t]"),
     re.compile(r"\(([A-J])\)"),
+    re.compile(rf"\b(?:[Oo]ption|[Cc]hoice) [*_(\[]*+([A-J]){_CLOSE}"),
     re.compile(r"^[ \t>*_(\[]*+([A-J])[).\]:]++[ \t][^\n]*+\s*+\Z", re.MULTILINE),
 )
+_REASON = re.compile(r"\s+(?:is|because|since|as|which|where|and|not|due|with|for|when|given|by)\b")
 
 
 class MmluProFamily:
     """Letters A to J; strict extraction is the headline, lenient and official stand beside it."""
 
     name = "mmlu-pro"
-    version = "3"
+    version = "4"
     headline = ("strict", "share of questions answered right, strict extraction")
     mark_titles: Mapping[str, str] = {
         "lenient": "lenient extraction",
@@ -151,19 +177,31 @@ def _last(forms: Sequence[re.Pattern[str]], text: str, options: int, *, mentione
         (match.end(1), match.group(1).upper())
         for form in forms
         for match in form.finditer(text)
-        if match.group(1).upper() in LETTERS[:options] and _plausible(match) and not (mentioned and _turned_down(match))
+        if match.group(1).upper() in LETTERS[:options]
+        and _plausible(match)
+        and not _one_of_two(match)
+        and not (_turned_down(match) if mentioned else is_supposed(text, match.start()))
     ]
     return max(found)[1] if found else None
 
 
 def _plausible(match: re.Match[str]) -> bool:
-    """A small letter right after blanks is a word ("the answer is a matter of"), not an option."""
-    letter = match.group(1)
-    before = match.string[max(0, match.start(1) - 1) : match.start(1)]
-    if letter.isupper():
-        after = match.string[match.end(1) : match.end(1) + 4]
-        return not (letter in "AI" and before == " " and re.match(r"\s(?!is\b)[a-z]", after))
-    return before != "" and before in "([{*"
+    """A word is no letter: a small one right after blanks ("the answer is a matter of"); a capital A or I before
+    a small word ("Answer: A car", "the answer is I think"), unless "is A" or a reason ("I because") tells otherwise."""
+    text, letter, begin, end = match.string, match.group(1), match.start(1), match.end(1)
+    before = text[max(0, begin - 1) : begin]
+    if letter.islower():
+        return before != "" and before in "([{*"
+    word = before == " " and re.match(r"\s[a-z]", text[end : end + 2])
+    if letter not in "AI" or not word or _REASON.match(text, end):
+        return True
+    return letter == "A" and text[max(0, begin - 3) : begin].lower() == "is "
+
+
+def _one_of_two(match: re.Match[str]) -> bool:
+    """Whether a letter is joined to another one: "(C) or (D)", "C/D", "(C) and (D)."."""
+    text, begin, end = match.string, match.start(1), match.end(1)
+    return bool(_JOINED.match(text, end, end + 60) or _JOINS.search(text[max(0, begin - 30) : begin]))
 
 
 def _turned_down(match: re.Match[str]) -> bool:
