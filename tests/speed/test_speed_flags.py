@@ -100,6 +100,7 @@ TABLE = [
     ("hardly_accepted", Facts([GOOD], drafted=(1000, 10)), Facts([GOOD], drafted=(1000, 9)), "warning"),
     ("synthetic", Facts([GOOD]), Facts([GOOD], synthetic="claim-x"), "invalid"),
     ("no_done", Facts([GOOD]), Facts([GOOD], without_done=1), "note"),
+    ("no_finish_reason", Facts([GOOD]), Facts([GOOD], without_finish=1), "warning"),
     ("revised", Facts([GOOD]), Facts([GOOD], revised=1), "note"),
     ("busy", Facts([GOOD], busy_share=0.05), Facts([GOOD], busy_share=0.06), "warning"),
     ("throttled", Facts([GOOD]), Facts([GOOD], throttled="9% of the window, thermal"), "invalid"),

@@ -134,6 +134,11 @@ def test_11_cut_is_failed_and_a_missing_done_is_a_note():
     assert (told.requests.ok, flags(told)) == (1, {"no_done": "note"})
 
 
+def test_11b_done_alone_does_not_say_that_an_answer_is_whole():
+    told = summary(make_outcome((10, said(*words(10))), (20, usage(10) + DONE)))
+    assert (told.requests.ok, flags(told)) == (1, {"no_finish_reason": "warning"})
+
+
 def test_12_a_late_usage_block_does_not_stretch_the_answer():
     told = summary(make_outcome((1190, said(*words(100))), (2000, finish() + usage(100) + DONE)))
     assert told.e2e_ms.p50 == 1190

@@ -267,6 +267,12 @@ FLAGS = _table(
     ),
     FlagKind("no_done", "note", "a stream ended without [DONE]", "Streams ended without [DONE]: {detail}."),
     FlagKind(
+        "no_finish_reason",
+        "warning",
+        "an answer ended with [DONE] and no finish reason",
+        "The server does not say whether these answers are whole or were cut: {detail}.",
+    ),
+    FlagKind(
         "revised",
         "note",
         "text was replaced after it was shown",

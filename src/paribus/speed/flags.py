@@ -46,6 +46,8 @@ class Facts:
     without_usage: Collection[str] = ()
     """How the tokens of answers without usage were counted: methods of `TokenCount`."""
     without_done: int = 0
+    without_finish: int = 0
+    """Answers that ended with [DONE] and no finish reason."""
     revised: int = 0
     warm_up: str = ""
     """Why the warm-up hadn't settled; empty when it had."""
@@ -317,6 +319,11 @@ def synthetic(facts: Facts) -> Flag | None:
 def no_done(facts: Facts) -> Flag | None:
     """Whole answers whose stream ended without [DONE]."""
     return flag("no_done", str(facts.without_done)) if facts.without_done else None
+
+
+def no_finish_reason(facts: Facts) -> Flag | None:
+    """Answers that ended with [DONE] alone: whole, cut by the cap or broken off, nobody says."""
+    return flag("no_finish_reason", f"{facts.without_finish} answers") if facts.without_finish else None
 
 
 def revised(facts: Facts) -> Flag | None:

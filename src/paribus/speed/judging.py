@@ -39,6 +39,7 @@ START_RULES: tuple[Rule, ...] = (
     rules.sampler_unverified,
     rules.synthetic,
     rules.no_done,
+    rules.no_finish_reason,
     rules.revised,
     rules.busy,
     rules.throttled,

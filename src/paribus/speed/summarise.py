@@ -83,7 +83,7 @@ class _Seen:
         self.after_methods: set[str] = set()
         self.ends_ns: list[int] = []
         self.without_usage: set[str] = set()
-        self.without_done = self.revised = 0
+        self.without_done = self.without_finish = self.revised = 0
 
     def add(self, trace: Trace) -> None:
         """Take in one trace of the load."""
@@ -102,6 +102,7 @@ class _Seen:
             self.digests.append((trace.prompt.id, trace.digest))
             self.after_methods.add(trace.count.after_method)
             self.without_done += not trace.done
+            self.without_finish += trace.finish_reason is None
 
 
 def summarise(traces: Iterable[Trace], around: Around) -> tuple[list[Row], SpeedSummary]:
@@ -181,6 +182,7 @@ def _facts(seen: _Seen, rows: Sequence[Row], gaps: Stall, around: Around) -> Fac
         digests=seen.digests,
         without_usage=frozenset(seen.without_usage),
         without_done=seen.without_done,
+        without_finish=seen.without_finish,
         revised=seen.revised,
     )
 

@@ -35,6 +35,7 @@ ANSWER_FLAGS = (
     "hidden_tokens",
     "thinking_mismatch",
     "no_done",
+    "no_finish_reason",
     "revised",
     "synthetic",
     "counters_disagree",
