@@ -240,7 +240,7 @@ class Clone:
         window = plan.window if endless else None
         if found.requests > 1 and not endless:
             window = steady_window([o.ended_ns for o in outcomes], found.requests)
-        tokens = float(sum(2 * (words + o.index % 3) for o in outcomes if o.error is None and o.phase == "measured"))
+        tokens = float(sum(2 * (words + o.index % 3) for o in outcomes if o.error is None and o.phase != "warm-up"))
         around = Around(
             concurrency=found.requests,
             window=window,
@@ -253,4 +253,6 @@ class Clone:
                 spool.add(one)
             rows, summary = finish(folder.path, spool, prompts, around, self.tokenizer)
         load = Load(found.requests, 192, prompts, prompts, sampling={"temperature": 0.2, "top_p": 0.9})
-        return StartRecord(counters={"generated_tokens": tokens}, observed=observed(rows, summary, load))
+        return StartRecord(
+            counters={"generated_tokens": tokens}, observed=observed(rows, summary, load, around.counters)
+        )

@@ -8,6 +8,7 @@ import pytest
 from speed_making import make_row
 
 from paribus.conditions import FLAGS, flag
+from paribus.speed.counted import Generated
 from paribus.speed.flags import Facts
 from paribus.speed.judging import ROW_RULES, START_RULES, judge, pooled
 from paribus.speed.metrics.tokens import UsageCheck
@@ -50,8 +51,8 @@ TABLE = [
         Facts([GOOD], usage=UsageCheck(41, 40, "standard tokens", False, True)),
         "warning",
     ),
-    ("cached", Facts([make_row(cached_tokens=0)]), Facts([make_row(cached_tokens=5)]), "invalid"),
-    ("cached", Facts([make_row(cached_tokens=5)], headline=False), Facts([make_row(cached_tokens=5)]), "invalid"),
+    ("cached", Facts([GOOD], cached_tokens=0), Facts([GOOD], cached_tokens=5), "invalid"),
+    ("cached", Facts([GOOD], cached_tokens=5, headline=False), Facts([GOOD], cached_tokens=5), "invalid"),
     ("thinking_mismatch", thinking(8, 100), thinking(9, 2), "invalid"),
     ("thinking_mismatch", thinking(0, 100), thinking(900, 1), "warning"),
     ("thinking_mismatch", replace(thinking(900, 100), thinking=True), thinking(900, 100), "invalid"),
@@ -67,7 +68,12 @@ TABLE = [
     ("settings_differ", Facts([GOOD]), Facts([GOOD], settings_differ=("slots 8 where 16 was declared",)), "warning"),
     ("research_implementation", Facts([GOOD]), Facts([GOOD], research="transformers 5"), "invalid"),
     ("hidden_tokens", Facts([GOOD], usage=MISMATCH), Facts([GOOD], usage=MISMATCH, hosted=True), "warning"),
-    ("counters_disagree", Facts([GOOD] * 9, counted_tokens=909), Facts([GOOD] * 9, counted_tokens=910), "warning"),
+    (
+        "counters_disagree",
+        Facts([GOOD], generated=Generated(909, 900, 9)),
+        Facts([GOOD], generated=Generated(910, 900, 9)),
+        "warning",
+    ),
     ("cached_answers", Facts([GOOD], digests=SAME[2:]), Facts([GOOD], digests=SAME), "invalid"),
     (
         "client_bound",

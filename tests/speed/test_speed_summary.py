@@ -82,7 +82,7 @@ def test_a_completion_in_the_window_is_the_end_of_its_exchange_not_its_last_text
 
 
 def test_the_engines_count_is_compared_only_where_it_counted_what_is_counted_here():
-    def told(*phases: str, error: str | None = None) -> set[str]:
+    def told(*phases: str, error: str | None = None, each: float = 40.0) -> set[str]:
         traces = [
             make_trace(
                 stream([(10.0 * (i + 1), 1) for i in range(40)], seed=k, index=k, phase=phase, prompt_id=f"p{k}",
@@ -90,12 +90,14 @@ def test_the_engines_count_is_compared_only_where_it_counted_what_is_counted_her
             )
             for k, phase in enumerate(phases)
         ]  # fmt: skip
-        counters = {"generated_tokens": 40.0 * len(phases)}
+        counters = {"generated_tokens": each * len(phases)}
         return {flag.id for flag in summarise(traces, Around(1, counters=counters))[1].flags}
 
     assert "counters_disagree" not in told("measured", "measured")
     assert "counters_disagree" not in told("soak", "measured"), "it counted the soak too"
     assert "counters_disagree" not in told("measured", "measured", error="reset"), "and what was broken off"
+    assert "counters_disagree" in told("soak", "measured", "measured", "measured", each=80.0)
+    assert "counters_disagree" in told("measured", "measured", "measured", "measured", error="reset", each=80.0)
     _, summary = start(2, counters={"generated_tokens": 120.0})
     assert "counters_disagree" in {flag.id for flag in summary.flags}
 

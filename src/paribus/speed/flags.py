@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from paribus.conditions import Flag, flag
 from paribus.conditions.flags import Severity
 from paribus.conditions.thinking import thought
+from paribus.speed.counted import Generated
 from paribus.speed.metrics.tokens import UsageCheck
 from paribus.speed.rows import Row
 from paribus.speed.statistics import percentile
@@ -39,8 +40,10 @@ class Facts:
     asked: int = 1
     """As many could have been: the requests at once, or all there were."""
     usage: UsageCheck | None = None
-    counted_tokens: float | None = None
-    """The engine's own count of generated tokens over the counted requests."""
+    generated: Generated | None = None
+    """The engine's own count of generated tokens beside ours."""
+    cached_tokens: int | None = None
+    """Prompt tokens from a cache, as usage or the engine's counter says."""
     digests: Sequence[tuple[str, str]] = ()
     """(prompt id, hash of the visible answer) of each answered request."""
     without_usage: Collection[str] = ()
@@ -142,18 +145,15 @@ def usage_mismatch(facts: Facts) -> Flag | None:
 
 def counters_disagree(facts: Facts) -> Flag | None:
     """The engine's counter of generated tokens is off by more than 1%."""
-    if not facts.counted_tokens or any(row.tokens_method != "usage" for row in facts.rows):
+    found = facts.generated
+    if found is None or not found.apart:
         return None
-    ours = sum(row.tokens for row in facts.rows)
-    slack = max(0.01 * ours, 1.0 * len(facts.rows))
-    if abs(ours - facts.counted_tokens) <= slack:
-        return None
-    return flag("counters_disagree", f"it counted {facts.counted_tokens:,.0f} tokens, its usage says {ours:,.0f}")
+    return flag("counters_disagree", f"it counted {found.counted:,.0f} tokens, its usage says {found.told:,.0f}")
 
 
 def cached(facts: Facts) -> Flag | None:
     """Cached prompt tokens in a headline scenario."""
-    tokens = sum(row.cached_tokens or 0 for row in facts.rows)
+    tokens = facts.cached_tokens
     return flag("cached", f"{tokens:,} prompt tokens") if facts.headline and tokens else None
 
 

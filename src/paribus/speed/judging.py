@@ -9,7 +9,7 @@ from paribus.conditions import Flag
 from paribus.speed import flags as rules
 from paribus.speed.flags import Facts, Rule
 
-ROW_RULES: tuple[Rule, ...] = (rules.failures, rules.degenerate, rules.capped, rules.cached, rules.late)
+ROW_RULES: tuple[Rule, ...] = (rules.failures, rules.degenerate, rules.capped, rules.late)
 """Rules on rows alone: judged again over all starts of a run. Each sets the flag that it is named after."""
 
 ROW_FLAGS = frozenset(rule.__name__ for rule in ROW_RULES)
@@ -21,6 +21,7 @@ START_RULES: tuple[Rule, ...] = (
     rules.usage_unverified,
     rules.usage_mismatch,
     rules.counters_disagree,
+    rules.cached,
     rules.thinking_mismatch,
     rules.cached_answers,
     rules.client_bound,

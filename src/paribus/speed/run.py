@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from paribus.engines.weights import weights_path
 from paribus.machine import Energy, scrub_value
 from paribus.machine import Load as MachineLoad
 from paribus.machine.proof import power_limited
+from paribus.speed.counted import cached_prompt_tokens
 from paribus.speed.files import finish
 from paribus.speed.flags import Facts
 from paribus.speed.measure import Load, Measured, Watch, measure
@@ -71,7 +72,9 @@ def measure_speed_start(session: Session, planned: PlannedMeasure, catalog: Cata
         tokenizer = tokenizer_of(session.system, catalog) or session.token_counter()
         rows, summary = finish(folder, spool, load.prompts, around, tokenizer)
     record = session.record
-    record.observed |= observed(rows, summary, load) | drafted(session.system.decoder.method, record.counters)
+    record.observed |= observed(rows, summary, load, record.counters) | drafted(
+        session.system.decoder.method, record.counters
+    )
     return record
 
 
@@ -265,12 +268,11 @@ def around_unasked(scenario: Scenario, scale: Scale, why: Mapping[str, str]) -> 
     return Around(concurrency=scenario.requests, facts=facts)
 
 
-def observed(rows: Iterable[Row], summary: SpeedSummary, load: Load) -> dict[str, Any]:
-    """Observed conditions of the start that the requests tell."""
-    counted = [row for row in rows if row.counted]
+def observed(rows: Sequence[Row], summary: SpeedSummary, load: Load, counters: Mapping[str, float]) -> dict[str, Any]:
+    """Observed conditions of the start that the requests and the engine's counters tell."""
     return {
         "admitted": summary.admitted,
-        "cached_tokens": sum(row.cached_tokens or 0 for row in counted),
+        "cached_tokens": cached_prompt_tokens(rows, counters),
         "sampling_accepted": sorted(load.sampling),
         "tokens_method": summary.tokens_method,
         "energy_scope": summary.energy_scope,

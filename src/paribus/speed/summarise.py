@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from paribus.speed.counted import cached_prompt_tokens, generated
 from paribus.speed.derive import row_of
 from paribus.speed.flags import Facts
 from paribus.speed.judging import judge, pooled
@@ -167,17 +168,17 @@ def _pooled_energy(starts: Sequence[StartPart]) -> dict[str, float | str | None]
 
 
 def _facts(seen: _Seen, rows: Sequence[Row], gaps: Stall, around: Around) -> Facts:
-    everything = all(row.counted and row.ok for row in rows)
+    counted = [row for row in rows if row.counted]
     return replace(
         around.facts,
-        rows=[row for row in rows if row.counted],
+        rows=counted,
         concurrency=around.concurrency,
         stall_ms_p50=gaps.p50,
         seen=concurrency_seen(rows),
         asked=min(around.concurrency, len(rows)),
         usage=check_usage(seen.counts),
-        # Counters run over the soak and over broken requests too: comparable only where there were none.
-        counted_tokens=around.counters.get("generated_tokens") if everything else None,
+        generated=generated(rows, around.counters),
+        cached_tokens=cached_prompt_tokens(rows, around.counters),
         drafted=_drafted(around.counters),
         digests=seen.digests,
         without_usage=frozenset(seen.without_usage),
