@@ -48,7 +48,7 @@ class Hold:
             before = signal.getsignal(number)
             # A handler that isn't Python's can't be put back.
             if number not in self._before and before not in (signal.SIG_IGN, None):
-                self._before[number] = before  # type: ignore[assignment]
+                self._before[number] = before
                 signal.signal(number, self._wait)
 
     def __exit__(
