@@ -256,3 +256,11 @@ def test_energy_is_divided_by_what_it_bought():
     assert found.per_checked_answer == pytest.approx(20)
     assert energy(rows, None).per_answer is None
     assert energy([], 40.0).per_1k_standard_tokens is None
+
+
+def test_no_whole_answer_pays_for_what_was_cut_off():
+    cut = make_row(ok=False, error="cancelled", standard_tokens=100)
+    found = energy([make_row(check_passed=True), make_row(check_passed=True), cut, cut], 40.0)
+    assert found.per_1k_standard_tokens == pytest.approx(100)
+    assert found.per_answer == pytest.approx(10)
+    assert found.per_checked_answer == pytest.approx(10)

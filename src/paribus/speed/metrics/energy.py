@@ -25,8 +25,9 @@ class Energy:
 def energy(rows: Sequence[Row], joules: float | None) -> Energy:
     """Energy of the measured part (idle included) over what was delivered in it, soak included.
 
-    `per_1k_standard_tokens` = 1,000 x energy / standard tokens; `per_answer` = energy / whole answers;
-    `per_checked_answer` = energy x (share of answers with a check) / answers verified as right. The energy is the
+    `per_1k_standard_tokens` = 1,000 x energy / standard tokens; `per_answer` = energy x (share of the tokens that whole
+    answers hold, so that none pays for what was cut off at the end) / whole answers; `per_checked_answer` =
+    `per_answer` x answers with a check / answers verified as right. The energy is the
     counter's, checked against the integral of polled power: more than 5% apart, there is none. Its scope (board,
     package) is named, and scopes are never compared.
     """
@@ -36,8 +37,9 @@ def energy(rows: Sequence[Row], joules: float | None) -> Energy:
     right = sum(row.check_passed is True for row in answered)
     if joules is None or not answered or not written:
         return Energy(None, None, None)
+    answer = joules * sum(row.standard_tokens for row in answered) / written / len(answered)
     return Energy(
         per_1k_standard_tokens=1000 * joules / written,
-        per_answer=joules / len(answered),
-        per_checked_answer=joules * checked / len(answered) / right if right else None,
+        per_answer=answer,
+        per_checked_answer=answer * checked / right if right else None,
     )
