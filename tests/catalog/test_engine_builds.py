@@ -22,6 +22,7 @@ def clone(tmp_path: Path) -> Path:
         "envs/served/server.py": "import serving\n",
         "envs/served/serving/loop.py": "steps = 32\n",
         "envs/served-cpu/requirements.txt": "torch==1+cpu\n",
+        "envs/served-4/requirements.txt": "torch==0\n",
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -39,6 +40,7 @@ def test_a_lock_alone_is_the_build_of_an_engine_whose_server_is_somebody_elses(c
         ("llamacpp", "envs/llamacpp/serve.py"),
         ("served", "envs/served/serving/loop.py"),
         ("served-cpu", "envs/served/server.py"),
+        ("served-4", "envs/served/serving/loop.py"),
     ],
 )
 def test_a_changed_launcher_or_server_of_ours_is_another_build_in_the_same_environment(

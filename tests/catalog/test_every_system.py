@@ -101,7 +101,7 @@ def test_precisions_are_those_published(model: str) -> None:
 
 def test_every_runtime_of_the_debate_runs_something_or_is_left_out_with_a_reason() -> None:
     uses = [(engine, use) for model in CATALOG.models.values() for engine, use in model.engines.items()]
-    assert {engine for engine, _ in uses} == RUNTIMES
+    assert {engine for engine, _ in uses} == RUNTIMES | {"transformers-4"}, "Transformers for older models' own code"
     hosts = {urlsplit(use.hosted.url or "").hostname for _, use in uses if use.hosted}
     assert hosts == SERVICES
     notes = CATALOG.models["diffusiongemma-26b-a4b"].notes
@@ -110,7 +110,7 @@ def test_every_runtime_of_the_debate_runs_something_or_is_left_out_with_a_reason
 
 def test_every_card_of_the_debate_has_a_profile_and_something_that_fits_it() -> None:
     """But one: the claim on the RTX 5070 Ti (16 GB) names no precision, and no published one of the catalog fits."""
-    builds = dict.fromkeys([*RUNTIMES, "program:llama-server"], "b")
+    builds = dict.fromkeys([*RUNTIMES, "transformers-4", "program:llama-server"], "b")
     cards = {name: CATALOG.hardware(name) for name in CARDS}
     nothing = {n for n, card in cards.items() if all(unfit(s, card, builds) for s in CATALOG.systems.values())}
     assert nothing == {"rtx-5070-ti"}
@@ -260,3 +260,21 @@ def test_overrides_name_profiles_and_decoders_that_exist() -> None:
                 ):
                     for glob in globs:
                         assert fnmatch.filter(names, glob), f"{model.model}: {glob} names nothing"
+
+
+def test_models_whose_own_code_ends_on_transformers_5_run_on_4() -> None:
+    """DreamLM/Dream#83 and ML-GSAI/LLaDA#130; what they miss is in 4.57.6's source (envs/transformers-4/README.md)."""
+    ours = {"transformers", "transformers-cpu", "transformers-4"}
+    own_code = {
+        model.model: name
+        for model in CATALOG.models.values()
+        for name, use in model.engines.items()
+        if name in ours and use.trust_remote_code
+    }
+    assert own_code == {
+        "clover-35b-a3b-preview": "transformers",  # made for 5.19.0, its README says
+        "dream-7b": "transformers-4",
+        "llada-8b": "transformers-4",
+    }
+    lock = (ROOT / "envs/transformers-4/requirements.txt").read_text(encoding="utf-8")
+    assert "\ntransformers==4.57.6 " in lock

@@ -22,7 +22,7 @@ STACKS = {
     "sglang": "gemma-4-26b-a4b--bf16--sglang--plain",
     "llamacpp": "smollm2-135m--q4-1--llamacpp--plain",
     "mlx": "gemma-4-26b-a4b--mlx-4bit--mlx--plain",
-    "transformers": "dream-7b--bf16--transformers--diffusion-card",
+    "transformers": "dream-7b--bf16--transformers-4--diffusion-card",
 }
 
 

@@ -30,7 +30,7 @@ SYSTEMS = {
     "sglang": QWEN.format("bf16", "sglang"),
     "llamacpp": "smollm2-135m--q4-1--llamacpp--plain",
     "mlx": QWEN.format("mlx-4bit", "mlx"),
-    "transformers": "llada-8b--bf16--transformers--diffusion-card",
+    "transformers": "llada-8b--bf16--transformers-4--diffusion-card",
 }
 """One system of the catalog for each engine that it has."""
 STARTED = sorted(name for name, adapter in engines().items() if adapter.ways != ("endpoint",))
@@ -97,6 +97,7 @@ LOSSY = {
     "mlx": [("kv_bits", 2), ("kv_group_size", 32), ("kv_quant_scheme", "turboquant"), ("max_kv_size", 512)],
     "transformers": [("dtype", "float16"), ("cache_implementation", "quantized")],
     "transformers-cpu": [("dtype", "float16"), ("cache_implementation", "quantized")],
+    "transformers-4": [("dtype", "float16"), ("cache_implementation", "quantized")],
 }
 
 
@@ -300,8 +301,8 @@ def test_a_setting_left_over_in_the_shell_does_not_reach_the_engine(
         ("qwen3.6-35b-a3b", "sglang", "kv_cache_dtype", "fp8_e5m2", "kv_cache_dtype: fp8_e5m2 would change"),
         ("smollm2-135m", "llamacpp", "cache_type_v", "q4_0", "cache_type_v: q4_0 would change the answers"),
         ("qwen3.6-35b-a3b", "mlx", "kv_bits", 2, "kv_bits: 2 would change the answers"),
-        ("llada-8b", "transformers", "dtype", "float16", "dtype: float16 would change the answers"),
-        ("llada-8b", "transformers", "LD_PRELOAD", "x.so", "LD_PRELOAD is no variable"),
+        ("llada-8b", "transformers-4", "dtype", "float16", "dtype: float16 would change the answers"),
+        ("llada-8b", "transformers-4", "LD_PRELOAD", "x.so", "LD_PRELOAD is no variable"),
     ],
 )
 def test_paribus_check_refuses_such_a_file(tmp_path, model: str, name: str, setting: str, value, said: str) -> None:
@@ -324,6 +325,7 @@ MACHINES = {
     "mlx": set(),
     "transformers": set(),
     "transformers-cpu": set(),
+    "transformers-4": set(),
 }
 """What a contributor's own machine may say to each engine."""
 

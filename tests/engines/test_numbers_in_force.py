@@ -207,7 +207,7 @@ def test_mlx_tells_a_quantised_cache(monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("system", "family", "cache"),
     [
-        ("llada-8b--bf16--transformers--diffusion-card", "masked-diffusion", "none"),
+        ("llada-8b--bf16--transformers-4--diffusion-card", "masked-diffusion", "none"),
         ("clover-35b-a3b-preview--bf16--transformers--plain", "autoregressive", "bf16"),
     ],
 )
@@ -225,13 +225,14 @@ def test_the_transformers_server_tells_its_type_and_whether_there_is_a_cache(
         lambda url, *_: props if url.endswith("/props") else {"prompt": ""},
     )
     launch = launch_of(system)
-    read = engine("transformers").observe(Running("http://127.0.0.1:1", "", launch))
-    kept = read_back(engine("transformers"), launch, read)
+    adapter = engine(launch.system.name.engine)
+    read = adapter.observe(Running("http://127.0.0.1:1", "", launch))
+    kept = read_back(adapter, launch, read)
     assert (kept["kv_cache"], kept["dtype"]) == (cache, "bf16")
     props["dtype"] = "float16"
-    read = engine("transformers").observe(Running("http://127.0.0.1:1", "", launch))
-    with pytest.raises(EnvironmentFault, match="bf16, but transformers runs with f16"):
-        read_back(engine("transformers"), launch, read)
+    read = adapter.observe(Running("http://127.0.0.1:1", "", launch))
+    with pytest.raises(EnvironmentFault, match=f"bf16, but {adapter.name} runs with f16"):
+        read_back(adapter, launch, read)
 
 
 PUBLIC = (

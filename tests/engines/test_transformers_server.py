@@ -391,3 +391,12 @@ def test_asked_keeps_what_was_given():
     assert (asked.sampling, asked.stops, asked.most, asked.chat) == ({"temperature": 0}, ("x",), 100, True)
     parts = [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]
     assert requests.read(chat(messages=parts), chat=True, fields=FIELDS).messages[0]["content"] == "ab"
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "serving").rglob("*.py")), ids=lambda path: path.stem)
+def test_a_newer_model_is_imported_by_its_own_family_only(path):
+    """Transformers 4 has no DiffusionGemma: a module that names it can't be imported there."""
+    names = "DiffusionGemmaForBlockDiffusion, " in path.read_text() or "models.diffusion_gemma." in path.read_text()
+    assert names == (path.stem == "diffusion_gemma")
+    assert "import serving.families.diffusion_gemma" not in path.read_text()
+    assert "from serving.families.diffusion_gemma" not in path.read_text()

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import torch
-from tiny_diffusion_gemma import silent
-from tiny_diffusion_gemma import tokenizer as characters
+from tiny_characters import silent
+from tiny_characters import tokenizer as characters
 from transformers import ModernBertConfig, ModernBertForMaskedLM, PhiConfig, PhiForCausalLM, PreTrainedTokenizerFast
 
 NEVER = -1e4

@@ -25,10 +25,10 @@ def engine_build(root: Path, engine: str) -> str | None:
     """The build of an engine from a locked environment: its lock's hash, and after a dot that of the programs of ours
     beside it (`envs/llamacpp/serve.py`), which start or are the server; None when the engine has no lock.
 
-    An engine's build for CPUs (`transformers-cpu`) is served by its sibling's programs too.
+    An engine in another environment (`transformers-cpu`, `transformers-4`) is served by its sibling's programs too.
     """
     lock = lock_hash(root, engine)
-    folders = [root / "envs" / name for name in dict.fromkeys((engine, engine.removesuffix("-cpu")))]
+    folders = [root / "envs" / name for name in dict.fromkeys((engine, engine.partition("-")[0]))]
     programs = {path.relative_to(root).as_posix(): path for folder in folders for path in folder.rglob("*.py")}
     if lock is None or not programs:
         return lock

@@ -1,12 +1,13 @@
-"""Families of models: one file each, a strategy from a prompt to committed tokens."""
+"""Families of models: one file each, a strategy from a prompt to committed tokens.
+
+Only the family that is served is imported: an older Transformers has none of the newer models.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Protocol
 
-from serving.families.autoregressive import Autoregressive
-from serving.families.diffusion_gemma import DiffusionGemma
-from serving.families.masked_diffusion import MaskedDiffusion
 from serving.run import Run
 from serving.settings import Settings, Unfit
 
@@ -40,9 +41,12 @@ class Family(Protocol):
         """Answer one request. Ends by returning or by `Halt`."""
 
 
-FAMILIES: dict[str, type[Autoregressive] | type[DiffusionGemma] | type[MaskedDiffusion]] = {
-    each.name: each for each in (Autoregressive, DiffusionGemma, MaskedDiffusion)
+FAMILIES = {
+    "autoregressive": "Autoregressive",
+    "diffusion-gemma": "DiffusionGemma",
+    "masked-diffusion": "MaskedDiffusion",
 }
+"""Families and their classes; each is in the module of its name."""
 
 
 def load_family(config: Any, settings: Settings, device: str) -> Family:
@@ -50,21 +54,22 @@ def load_family(config: Any, settings: Settings, device: str) -> Family:
     name = settings.family or family_of(config)
     if name not in FAMILIES:
         raise Unfit(f"there is no family {name!r}; known: {', '.join(sorted(FAMILIES))}")
-    family = FAMILIES[name]
+    family = getattr(import_module(f"serving.families.{name.replace('-', '_')}"), FAMILIES[name])
     unknown = sorted(set(settings.denoising) - family.knobs)
     if unknown:
         raise Unfit(
             f"{name} has no denoising setting {', '.join(unknown)}; known: {', '.join(sorted(family.knobs)) or 'none'}"
         )
-    if settings.drafter and family is not Autoregressive:
+    if settings.drafter and name != "autoregressive":
         raise Unfit(f"{name} has no use for a drafter")
-    return family.load(config, settings, device)
+    loaded: Family = family.load(config, settings, device)
+    return loaded
 
 
 def family_of(config: Any) -> str:
     """The family that a configuration's architecture belongs to."""
     architectures = list(getattr(config, "architectures", None) or [])
     if config.model_type == "diffusion_gemma" or "DiffusionGemmaForBlockDiffusion" in architectures:
-        return DiffusionGemma.name
+        return "diffusion-gemma"
     masked = any(name.endswith("ForMaskedLM") for name in architectures)
-    return MaskedDiffusion.name if masked or config.model_type.lower() in {"llada", "dream"} else Autoregressive.name
+    return "masked-diffusion" if masked or config.model_type.lower() in {"llada", "dream"} else "autoregressive"
