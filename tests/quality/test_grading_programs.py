@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import pickle
+import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from quality_journals import ROOT
 
 from paribus.catalog import Catalog
 from paribus.quality import sandbox
 from paribus.quality.data import load_items
 from paribus.quality.sandbox import Box, Limits
-from paribus.quality.tasks import grader
+from paribus.quality.score import scorer_id
+from paribus.quality.tasks import grader, pickled
 from paribus.quality.tasks.grader import (
     Benches,
     Program,
@@ -23,7 +29,7 @@ from paribus.quality.tasks.grader import (
     matches,
     officially_matches,
 )
-from paribus.quality.tasks.livecodebench import LiveCodeBenchFamily, limits_of
+from paribus.quality.tasks.livecodebench import LiveCodeBenchFamily, _program, limits_of
 from paribus.quality.tasks.pickled import TestCase
 
 pytestmark = pytest.mark.usefixtures("box")
@@ -249,6 +255,103 @@ def test_a_function_is_called_with_json_and_its_result_compared(code: str, right
     verdicts = [grade_program(Program(code, "add", cases, official=rule), LIMITS) for rule in (False, True)]
     assert [verdict.officially_right for verdict in verdicts] == [right, right]
     assert verdicts[0].right is right
+
+
+NAMES = {
+    "cache": "@cache\n        def g(i): return 0 if i == len(a) else a[i] + g(i + 1)\n        return g(0)",
+    "inf": "return sum(a) if max(a) > -inf else 0",
+    "heappush": "h = []\n        for x in a: heappush(h, x)\n        return sum(heappop(h) for _ in a)",
+    "accumulate": "return list(accumulate(a))[-1]",
+    "bisect_left": "return sum(a) + bisect_left(a, 0)",
+    "gcd": "return sum(a) * gcd(3, 2)",
+    "copy": "return sum(copy.deepcopy(a))",
+    "Counter": "return sum(Counter(a).elements())",
+    "reduce": "return reduce(lambda x, y: x + y, a)",
+    "modules": "return functools.reduce(operator.add, a) + math.floor(0.5) + len(re.findall('x', string.digits))",
+    "types": "b: Optional[Dict[str, List[int]]] = defaultdict(list)\n        return sum(a) + len(b)",
+    "deep": "import sys\n        assert sys.getrecursionlimit() == 100_000\n        return sum(a)",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_function_finds_the_names_that_the_benchmark_imports_for_it(name: str) -> None:
+    """The site that these problems come from has them ready, and solutions are written for it."""
+    code = f"class Solution:\n    def f(self, a: List[int]) -> int:\n        {NAMES[name]}"
+    program = Program(code, "f", (TestCase("[3, 1, 2]", "6", "functional"),))
+    found = grade_program(program, LIMITS)
+    assert (found.right, found.first_fault) == (True, None)
+
+
+@pytest.mark.parametrize("name", ["gcd", "add", "accumulate"])
+def test_a_name_that_is_lent_to_a_program_is_no_solution(name: str) -> None:
+    cases = (TestCase("4\n6", {"gcd": "2", "add": "10"}.get(name, "[]"), "functional"),)
+    assert grade_program(Program("pass", name, cases), LIMITS).first_fault == "test 1: error"
+    own = f"class Solution:\n    def {name}(self, a, b):\n        return {name}(a, b)"
+    assert grade_program(Program(own, name, cases), LIMITS).right is (name != "accumulate")
+
+
+def test_names_are_lent_to_functions_only() -> None:
+    program = Program("print(gcd(4, 6))", None, (TestCase("", "2", "stdin"),))
+    assert grade_program(program, LIMITS).first_fault == "test 1: error"
+    assert grade_program(replace(program, official=True), LIMITS).right
+
+
+def test_a_program_runs_under_every_limit() -> None:
+    """Beside the clock on the wall, which a busy core puts off, the time on its core has an end of its own."""
+    code = "import resource as r\nfor n in ('AS', 'FSIZE', 'CPU', 'CORE', 'NOFILE'):\n"
+    code += "    print(*r.getrlimit(getattr(r, 'RLIMIT_' + n)))"
+    expected = [LIMITS.memory, LIMITS.files, int(LIMITS.time_s) + 2, 0, 256]
+    said = "\n".join(f"{value} {value}" for value in expected)
+    assert grade_program(Program(code, None, (TestCase("", said, "stdin"),)), LIMITS).first_fault is None
+
+
+def packed(count: int, kind: str = "stdin") -> str:
+    rows = [{"input": f"{n} " * 2_000, "output": "", "testtype": kind} for n in range(count)]
+    return base64.b64encode(zlib.compress(pickle.dumps(json.dumps(rows)))).decode()
+
+
+def test_programs_hold_no_tests_and_an_item_is_unpacked_once_however_many_it_has(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, family, reads = catalog.task("smoke-livecodebench"), LiveCodeBenchFamily(), []
+    items = [{"question_id": f"q{n}", "public_test_cases": "[]", "private_test_cases": packed(3 + n)} for n in range(9)]
+    read = pickled.read_cases
+    monkeypatch.setattr(pickled, "read_cases", lambda text: reads.append(text) or read(text))
+    programs = [_program(item, f"print({n})") for item in items for n in range(20)]
+    assert len(reads) == 2 * len(items)
+    assert {type(program.cases) for program in programs} == {pickled.PackedCases}
+    assert programs[0].cases.private is items[0]["private_test_cases"]
+    assert pickled._unpacked.cache_info().currsize <= 4
+
+    reads.clear()
+    answers = [(item, f"```python\nprint({n})\n```") for item in items for n in range(3)]
+    family.prepare(answers, task, lambda _done, _of: None)
+    assert [family.grade(item, text, task).correct for item, text in answers] == [0.0] * len(answers)
+    # Each of the five passes over the items (programs by both rules, their runs, grades) unpacks an item once.
+    assert len(reads) <= 2 * len(items) * 5
+
+
+def test_what_is_said_of_grading_is_about_one_run(catalog: Catalog) -> None:
+    task, family = catalog.task("smoke-livecodebench"), LiveCodeBenchFamily()
+    first, second = load_items(task, ROOT).items[:2]
+    for item in (first, second):
+        family.prepare([(item, "```python\nprint(1)\n```")], task, lambda _done, _of: None)
+        program = next(iter(family._verdicts))
+        family._verdicts[program] = replace(family._verdicts[program], starved=2)
+        assert family.grading is not None
+        assert family.grading.starved == 2
+        assert family.grading.interpreter == sandbox.runs_on()
+        assert {one.cases for one in family._verdicts} == {_program(item, "").cases}
+
+
+def test_another_python_or_numpy_is_another_scorer(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.12 takes programs that 3.11 refuses; scores by the two must not meet."""
+    task = catalog.task("livecodebench-v6")
+    here = scorer_id(task)
+    assert f"Python {sys.version_info[0]}.{sys.version_info[1]}" in sandbox.runs_on()
+    assert "numpy" in sandbox.runs_on()
+    monkeypatch.setattr("paribus.quality.tasks.livecodebench.runs_on", lambda: "Python 3.99, numpy 2.0")
+    assert scorer_id(task) != here
 
 
 RESULTS = [

@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -146,6 +147,15 @@ def _bind_numpy() -> list[str]:
     package = Path(numpy.origin).parent
     words = ["--ro-bind", str(package), "/box/site/numpy"]
     return [*words, "--ro-bind-try", str(package.parent / "numpy.libs"), "/box/site/numpy.libs"]
+
+
+@cache
+def runs_on() -> str:
+    """What runs programs here, as far as it decides which ones run at all: minor versions of Python and numpy."""
+    words = [f"Python {sys.version_info.major}.{sys.version_info.minor}"]
+    if _bind_numpy():
+        words.append("numpy " + ".".join(version("numpy").split(".")[:2]))
+    return ", ".join(words)
 
 
 class Box:

@@ -28,20 +28,14 @@ import time
 import types
 from typing import Any
 
-_SOLUTION_NAMES = """
-from typing import *
-from collections import *
-import bisect, functools, heapq, itertools, math, re, string
-"""
-"""What the site that these problems come from has ready for a solution."""
-
-
 _OFFICIAL_NAMES = (
     "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json "
     "builtins typing"
 )
-"""Modules whose names the benchmark's own grader imports for every program (`import_string` of its testing_util.py)."""
+"""Modules whose names the benchmark's own grader imports for every program (`import_string` of its testing_util.py).
 
+Functions rely on them, because the site that their problems come from has them ready.
+"""
 
 _SOURCE = "/tmp/program.py"
 """Where a program lies while it runs: it may read itself."""
@@ -194,34 +188,38 @@ def run_program(program: Program, main: types.ModuleType) -> None:
     except OSError:
         pass
     code = compile(source, _SOURCE, "exec", dont_inherit=True)
-    if program.official:
+    if program.official or program.call is not None:
         official_names(main)
+    if program.official:
+        sys.setrecursionlimit(50_000)
     if program.call is None:
         exec(code, main.__dict__)
     else:
-        call_solution(code, program.call, main)
+        call_solution(code, program.call, main, lent=not program.official)
 
 
 def official_names(main: types.ModuleType) -> None:
-    """Everything that the benchmark's own grader has imported and set before a program begins."""
+    """Everything that the benchmark's own grader has imported before a program begins."""
     for module in _OFFICIAL_NAMES.split():
         exec(f"from {module} import *\nimport {module}", main.__dict__)
-    sys.setrecursionlimit(50_000)
 
 
-def call_solution(code: types.CodeType, call: str, main: types.ModuleType) -> None:
+def call_solution(code: types.CodeType, call: str, main: types.ModuleType, *, lent: bool) -> None:
     """Call `Solution().<call>` (or a plain function) with one JSON argument a line; print its result in two lines.
 
     The first is the result as JSON, the second says whether that JSON equals whatever the result itself equals. What
-    the program prints goes to standard error, so that the output is the result alone.
+    the program prints goes to standard error, so that the output is the result alone. With `lent`, a name that was
+    there before the program is no function of its own.
     """
     arguments = [json.loads(line) for line in sys.stdin.read().split("\n") if line.strip()]
     out = os.dup(1)
     os.dup2(2, 1)
-    exec(_SOLUTION_NAMES, main.__dict__)
+    before = main.__dict__.get(call)
     exec(code, main.__dict__)
     holder = main.__dict__.get("Solution")
     function = getattr(holder(), call) if holder is not None else main.__dict__[call]
+    if lent and before is not None and function is before:
+        raise NameError(f"name {call!r} is not defined by the program")
     result = function(*arguments)
     exact = equals_json(list(result) if isinstance(result, tuple) else result)
     with open(out, "w", encoding="utf-8") as file:
@@ -414,6 +412,9 @@ def serve() -> None:
         content = receive(incoming)
         if order["what"] == "program":
             program = Program(content.decode("utf-8", "replace"), order["call"], order["official"])
+            if program.official or program.call is not None:
+                for module in _OFFICIAL_NAMES.split():
+                    __import__(module)  # Once here: in a process for each test it would take as long as the test.
             continue
         report, output = run(program, content, settings, float(order["time_s"]), float(order["patience"]))
         send(outgoing, json.dumps(report).encode())

@@ -71,6 +71,8 @@ class Grading(_Part):
     test_seconds: float
     cores: int
     starved: int
+    interpreter: str | None = None
+    """Minor versions of the Python that ran the programs, and of its numpy: part of the scorer's id. Null: not told."""
 
 
 class QualitySummary(_Part):

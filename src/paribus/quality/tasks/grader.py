@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -53,7 +53,8 @@ class Program:
 
     code: str
     call: str | None
-    cases: tuple[TestCase, ...]
+    cases: Sequence[TestCase]
+    """Hashable: a tuple, or `PackedCases`, which are unpacked while a program runs only."""
     official: bool = False
 
 
@@ -115,6 +116,7 @@ class Benches:
 
 
 def _grade(program: Program, benches: Benches) -> Verdict:
+    program = replace(program, cases=tuple(program.cases))
     if not program.cases:
         return Verdict(0, 0, "no tests")
     if program.call is not None and not program.call.isidentifier():

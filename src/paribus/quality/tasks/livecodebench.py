@@ -1,10 +1,12 @@
 """LiveCodeBench: programs that read standard input (or a class with one method), all tests in the sandbox.
 
 `strict` (the headline): the last block of Python in the answer passes every test in a process of its own, as any
-program would run. `official`: the benchmark's own rule: the text between the last two lines with three backticks, the
-names that its grader imports ahead of every program, its comparison of outputs, no look at the exit status, and no
-limit on memory but the sandbox's (its runner sets none). Its grader's faults (it replaces standard input by a stand-in,
-and leaves the expected output where a program can find it) are not part of the rule.
+program would run. A class with one method, which no program runs as it stands, finds the names that the benchmark's own
+grader imports: the site that its problem is from has them ready. `official`: the benchmark's own rule: the text between
+the last two lines with three backticks, the names that its grader imports ahead of every program, its comparison of
+outputs, no look at the exit status, and no limit on memory but the sandbox's (its runner sets none). Its grader's
+faults (it replaces standard input by a stand-in, and leaves the expected output where a program can find it) are not
+part of the rule.
 
 The time limit of a test counts CPU time and is scaled by what a fixed workload takes on this machine
 (`paribus.quality.calibration`); on a busy core a run may take longer on the wall.
@@ -13,20 +15,22 @@ The time limit of a test counts CPU time and is scaled by what a fixed workload 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from paribus.catalog import QualityTask
 from paribus.conditions import UsageError
 from paribus.quality.calibration import REFERENCE_S, measured
 from paribus.quality.data import Item, Items
-from paribus.quality.sandbox import Limits
+from paribus.quality.sandbox import Limits, runs_on
 from paribus.quality.summary import Grading
 from paribus.quality.tasks.base import Grade, visible
-from paribus.quality.tasks.fences import blocks
+from paribus.quality.tasks.fences import Block, blocks, is_program
 from paribus.quality.tasks.grader import Program, Verdict, grade_programs
-from paribus.quality.tasks.pickled import read_cases
+from paribus.quality.tasks.pickled import PackedCases
+
+RULES = "4"
+"""Changes whenever a grade could. 4: functions find the names that the benchmark's own grader imports, strictly too."""
 
 OFFICIAL_MEMORY_MB = 4096
 """Megabytes that a program may take by the official rule: what its runner names in a comment; it sets no limit."""
@@ -39,7 +43,6 @@ class LiveCodeBenchFamily:
     """Programs, right when they pass every test."""
 
     name = "livecodebench"
-    version = "3"
     headline = ("strict", "share of programs that pass every test, averaged over the repeats")
     mark_titles: dict[str, str] = {
         "official": "the benchmark's own rule: its choice of the code, its imports, its comparison"
@@ -48,6 +51,11 @@ class LiveCodeBenchFamily:
     def __init__(self) -> None:
         self._verdicts: dict[Program, Verdict] = {}
         self._seconds = 0.0
+
+    @property
+    def version(self) -> str:
+        """The rules' version, and what runs the programs: another Python or numpy takes other programs."""
+        return f"{RULES}, {runs_on()}"
 
     def prompt(self, item: Item, items: Items, task: QualityTask) -> str:  # noqa: ARG002 (the families' interface)
         """The problem, the frame of the solution, and how to hand it in."""
@@ -77,16 +85,20 @@ class LiveCodeBenchFamily:
     def prepare(
         self, answers: Sequence[tuple[Item, str]], task: QualityTask, progress: Callable[[int, int], None]
     ) -> None:
-        """Grade every different program of the answers, one a core: as it stands, then by the official rule."""
-        strict = {_program(item, code) for item, text in answers if (code := last_code(text)) and code.strip()}
+        """Grade every different program of the answers, one a core: as it stands, then by the official rule.
+
+        What was graded before is forgotten: it belongs to another run.
+        """
+        self._verdicts.clear()
+        strict = [_program(item, code) for item, text in answers if (code := last_code(text)) and code.strip()]
         self._grade_all(strict, task, progress)
         right = {program for program in strict if self._verdicts[program].right}
-        taken = {_program(item, code) for item, text in answers if (code := official_code(text)).strip()}
-        self._grade_all({replace(program, official=True) for program in taken - right}, task, progress)
+        taken = [_program(item, code) for item, text in answers if (code := official_code(text)).strip()]
+        self._grade_all([replace(one, official=True) for one in taken if one not in right], task, progress)
 
     @property
     def grading(self) -> Grading | None:
-        """How the programs so far were graded; null before the first."""
+        """How the programs of this run were graded; null before the first."""
         if not self._verdicts:
             return None
         speed = measured()
@@ -97,14 +109,14 @@ class LiveCodeBenchFamily:
             test_seconds=self._seconds,
             cores=speed.cores,
             starved=sum(verdict.starved for verdict in self._verdicts.values()),
+            interpreter=runs_on(),
         )
 
-    def _grade_all(self, programs: set[Program], task: QualityTask, progress: Callable[[int, int], None]) -> None:
+    def _grade_all(self, programs: Iterable[Program], task: QualityTask, progress: Callable[[int, int], None]) -> None:
+        """Grade what isn't yet, in the order of the items: programs with the same tests follow each other."""
+        fresh = [one for one in dict.fromkeys(programs) if one not in self._verdicts]
         for official in (False, True):
-            todo = sorted(
-                (one for one in programs - self._verdicts.keys() if one.official == official),
-                key=lambda program: (program.code, program.call or ""),
-            )
+            todo = [one for one in fresh if one.official == official]
             if todo:
                 self._seconds = seconds_of(task)
                 limits = limits_of(task, official=official)
@@ -114,7 +126,7 @@ class LiveCodeBenchFamily:
         if not code or not code.strip():
             return Verdict(0, len(cases_of(item)), "no code")
         program = replace(_program(item, code), official=official)
-        self._grade_all({program}, task, lambda _done, _of: None)
+        self._grade_all([program], task, lambda _done, _of: None)
         return self._verdicts[program]
 
 
@@ -133,14 +145,14 @@ def limits_of(task: QualityTask, *, official: bool = False) -> Limits:
     )
 
 
-def cases_of(item: Item) -> tuple[Any, ...]:
-    """Public and private tests of an item."""
+def cases_of(item: Item) -> PackedCases:
+    """Public and private tests of an item. Raises `UsageError` where they can't be read."""
+    cases = PackedCases(str(item["public_test_cases"]), str(item["private_test_cases"]))
     try:
-        return tuple(
-            case for name in ("public_test_cases", "private_test_cases") for case in read_cases(str(item[name]))
-        )
+        cases.unpacked()
     except UsageError as error:
         raise UsageError(f"the item {item.get('question_id')!r}: {error}") from error
+    return cases
 
 
 def _program(item: Item, code: str) -> Program:
@@ -160,7 +172,8 @@ def _function(item: Item) -> str:
 def last_code(text: str) -> str | None:
     """The last block of Python that was closed, else one cut short, else the same of blocks without a language.
 
-    A block marked as another language (an example's output, say) is not the solution, and a blank one is none.
+    A block without a language behind a closed one of Python takes its place when it is a program, too. A block marked as
+    another language (an example's output, say) is not the solution, and a blank one is none.
     """
     found = [block for block in blocks(visible(text)) if block.code.strip()]
     for wanted in (
@@ -170,8 +183,14 @@ def last_code(text: str) -> str | None:
         [block for block in found if not block.tag],
     ):
         if wanted:
-            return wanted[-1].code
+            return _last_program(wanted[-1], found).code
     return None
+
+
+def _last_program(chosen: Block, found: Sequence[Block]) -> Block:
+    """The last closed block without a language behind the chosen one that is a program, else the chosen one."""
+    later = (one for one in reversed(found) if one.begin > chosen.begin and one.closed and not one.tag)
+    return next((one for one in later if is_program(one.code)), chosen)
 
 
 def official_code(text: str) -> str:

@@ -7,14 +7,21 @@ import binascii
 import io
 import json
 import pickle
+import threading
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, overload
 
 from paribus.conditions import UsageError
 
 _MOST = 1 << 30
 """Largest test set, unpacked (bytes)."""
+
+_KEPT = 4
+"""Items whose tests stay unpacked: programs are graded item by item."""
+_ONE = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,37 @@ def unpickle_plain(data: bytes) -> Any:
         raise
     except Exception as error:  # unpickling hostile bytes raises nearly everything
         raise UsageError(f"test cases hold a broken pickle: {error}") from error
+
+
+@dataclass(frozen=True)
+class PackedCases(Sequence[TestCase]):
+    """All tests of an item as they come, unpacked when they are looked at; only those looked at last stay unpacked.
+
+    Unpacked, the tests of a whole task take gigabytes, and of one item megabytes: many programs share one of these.
+    """
+
+    public: str
+    private: str
+
+    def unpacked(self) -> tuple[TestCase, ...]:
+        """Public tests, then private ones. Raises `UsageError` for what can't be read."""
+        with _ONE:  # of several threads that want the same tests
+            return _unpacked(self)
+
+    def __len__(self) -> int:
+        return len(self.unpacked())
+
+    @overload
+    def __getitem__(self, index: int) -> TestCase: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[TestCase, ...]: ...
+    def __getitem__(self, index: int | slice) -> TestCase | tuple[TestCase, ...]:
+        return self.unpacked()[index]
+
+
+@lru_cache(maxsize=_KEPT)
+def _unpacked(cases: PackedCases) -> tuple[TestCase, ...]:
+    return tuple(case for text in (cases.public, cases.private) for case in read_cases(text))
 
 
 def read_cases(text: str) -> list[TestCase]:
