@@ -229,11 +229,11 @@ def test_a_run_whose_answers_were_changed_is_not_exported(
         journal.write_bytes(journal.read_bytes().replace(b"999", b"998"))
         words = r"journal\.jsonl is not the file that the manifest lists"
     elif name == "samples.parquet":
-        write_samples(samples, read[:3])
+        write_samples(samples.parent, read[:3])
         words = r"samples\.parquet is not of this journal's answers"
     else:
         journal.unlink()
-        write_samples(samples, read[:3])
+        write_samples(samples.parent, read[:3])
         words = r"samples\.parquet holds 3 answers and the score is of 10"
     try:
         with pytest.raises(CheckFailed, match=words):
@@ -273,7 +273,7 @@ def test_a_sample_of_no_answer_is_not_exported(clone: Clone, run: RunFolder, tmp
     samples = run.folder / "start-1" / "samples.parquet"
     before = samples.read_bytes()
     first, *rest = read_samples(samples)
-    write_samples(samples, [replace(first, **change), *rest])
+    write_samples(samples.parent, [replace(first, **change), *rest])
     try:
         with pytest.raises(CheckFailed, match="is not of this journal's answers"):
             write_run(run, clone.catalog, tmp_path)
