@@ -132,6 +132,29 @@ def test_the_official_rule_takes_the_last_two_fences_whatever_is_between() -> No
     assert official_code("```python\nprint(1)") == ""
 
 
+SOLUTIONS = ["n = int(input())\nprint(n)\n", "import sys\nprint(sys.stdin.read())\n", "def solve():\n    pass\n",
+             "class Solution:\n    def f(self, x):\n        return x\n",
+             "for line in open(0):\n    print(line)\n"]  # fmt: skip
+EXAMPLES = ["1\n2\n", "YES\n", "[1, 2]\n", "3 -1\n", "x = 5\ny = x + 1\n", "4 2\n1 2 3\n", "'abc'\n", "True\n",
+            "f(3) = 5\n",
+            "def f(n): for each\n", "import java.util.Scanner;\nclass Main {}\n", "print(solve(3))\n", "O(n log n)\n",
+            "pip install numpy\n", "(" * 300 + "\n", "-" * 100_000 + "1\n", "a" + ".a" * 100_000 + "\n"]  # fmt: skip
+
+
+@given(st.sampled_from(SOLUTIONS), st.lists(st.sampled_from(EXAMPLES), max_size=3), st.sampled_from(["```", "~~~"]))
+def test_a_later_program_without_a_language_is_the_solution(code: str, examples: list[str], fence: str) -> None:
+    draft = "A draft:\n```python\nprint(0)\n```\nwhich is too slow.\n\n"
+    behind = "".join(f"\nIt prints:\n{fence}\n{example}{fence}\n" for example in examples)
+    assert last_code(f"{draft}{fence}\n{code}{fence}\n{behind}") == code
+    assert last_code(f"{draft}{fence}\n{code}") == "print(0)\n", "it is cut short"
+
+
+@given(st.sampled_from(SOLUTIONS), st.lists(st.sampled_from(EXAMPLES), min_size=1, max_size=3))
+def test_an_example_without_a_language_is_not_the_solution(code: str, examples: list[str]) -> None:
+    behind = "".join(f"\nFor example:\n```\n{example}```\n" for example in examples)
+    assert last_code(f"```python\n{code}```\n{behind}") == code
+
+
 @given(st.text(max_size=300))
 def test_any_text_is_read_without_an_error(text: str) -> None:
     assert isinstance(last_code(text), str | None)

@@ -12,8 +12,10 @@ Line by line; the first that fits counts:
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
+import warnings
 from dataclasses import dataclass
 
 _FENCE = re.compile(r"(?P<indent>[ \t]*+)(?P<fence>`{3,}+|~{3,}+)(?P<info>.*)$")
@@ -49,6 +51,21 @@ class _Opened:
 def is_python(tag: str) -> bool:
     """Whether a fence's word says Python. A console's log (`pycon`, `python-repl`) is no program."""
     return _PYTHON.fullmatch(tag) is not None
+
+
+def is_program(code: str) -> bool:
+    """Whether a text is Python that defines, imports or reads something, as a solution does; an example's output or a
+    trace of variables may be Python too, by chance, but does none of that."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(
+        isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
+        or (isinstance(node, ast.Name) and node.id in ("input", "open"))
+        for node in ast.walk(tree)
+    )
 
 
 def blocks(text: str) -> list[Block]:

@@ -172,8 +172,8 @@ def _function(item: Item) -> str:
 def last_code(text: str) -> str | None:
     """The last block of Python that was closed, else one cut short, else the same of blocks without a language.
 
-    A block without a language behind a closed one of Python takes its place when it is a program, too. A block marked as
-    another language (an example's output, say) is not the solution, and a blank one is none.
+    A block without a language behind a closed one of Python takes its place when it is a program, too. A block marked
+    as another language (an example's output, say) is not the solution, and a blank one is none.
     """
     found = [block for block in blocks(visible(text)) if block.code.strip()]
     for wanted in (

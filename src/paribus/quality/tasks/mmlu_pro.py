@@ -180,7 +180,8 @@ def _last(forms: Sequence[re.Pattern[str]], text: str, options: int, *, mentione
         if match.group(1).upper() in LETTERS[:options]
         and _plausible(match)
         and not _one_of_two(match)
-        and not (_turned_down(match) if mentioned else is_supposed(text, match.start()))
+        and not is_supposed(text, match.start())
+        and not (mentioned and _turned_down(match))
     ]
     return max(found)[1] if found else None
 
