@@ -286,7 +286,7 @@ def test_a_decoder_is_lossless_only_when_all_three_gates_passed() -> None:
     assert standing([*passed[:2], row("canary", "undecided")]) == "declared"
     assert standing([*passed, row("served", "failed")]) == "failed"
     assert standing([]) == "declared"
-    assert lossless_sentence([]) == DECLARED
+    assert lossless_sentence([]) == f"{DECLARED} (no gate has run)"
     assert lossless_sentence(passed[:1]) == f"{DECLARED} (greedy passed; served temperature: not run; canary: not run)"
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from building_sites import build
+from reading_pages import Page
 from synthetic_site import World, demo_world, figure
 
+from paribus.results.lossless import DECLARED
+
 DECODER = "ngram-simple-n4-m4"
-SYSTEM = f"smollm2-135m--q4-1--llamacpp--{DECODER}"
+STACK = "smollm2-135m--q4-1--llamacpp"
+SYSTEM = f"{STACK}--{DECODER}"
 SENTENCES = {
     "greedy": "lossless: {} at T=0 on 14 prompts",
     "served": "served temperature: {} over 168 prompts",
@@ -56,15 +61,80 @@ def test_a_decoder_says_which_gates_passed_and_which_were_not_run(tmp_path: Path
     verdict(world, "canary", "undecided")
     site = build(world, tmp_path)
     decoders = {run["decoder"] for run in world.rows["runs"] if run["kind"] == "speed" and run["hardware"] == "cpu"}
-    said = (
-        "declared lossless, not yet verified (passed at T=0 on 14 prompts; served temperature: not run; "
-        "canary: undecided on 200 questions)"
-    )
+    said = f"{DECLARED} (passed at T=0 on 14 prompts; served temperature: not run; canary: undecided on 200 questions)"
     for page in ("quality.html", PAIR):
         assert site.page(page).text.count(said) >= 1
     page = site.page("quality.html").text
-    assert page.count("declared lossless, not yet verified") == len(decoders - {"plain"})
+    assert page.count(DECLARED) == len(decoders - {"plain"})
     assert "plain decoding, with 16 requests at once" in page
+
+
+def cells_of(page: Page, title: str) -> list[list[str]]:
+    """The cells of each table row that begins so."""
+    rows: list[tuple[str, list[str]]] = []
+    for element in page.elements:
+        if element.name == "tr":
+            rows.append((element.text, []))
+        elif element.name == "td":
+            rows[-1][1].append(element.text)
+    return [cells for text, cells in rows if text.startswith(title)]
+
+
+@pytest.mark.parametrize(
+    ("known", "gate", "run"),
+    [
+        ({}, "T=0, not run yet", f"paribus lossless '{SYSTEM}'"),
+        ({"greedy": "undecided"}, "T=0, undecided", f"paribus lossless '{SYSTEM}' --prompts 56"),
+        (
+            {"greedy": "passed", "served": "undecided", "canary": "passed"},
+            "served temperature, undecided",
+            f"snakemake --profile cpu speed --config 'systems={STACK}--plain,{SYSTEM}' starts=5",
+        ),
+        (
+            {"greedy": "passed", "served": "passed"},
+            "canary, not run yet",
+            f"snakemake --profile cpu quality --config 'systems={SYSTEM}' measures=smoke-canary",
+        ),
+    ],
+)
+def test_a_decoder_has_no_score_of_another_one_before_all_gates_have_passed(
+    tmp_path: Path, known: dict[str, str], gate: str, run: str
+) -> None:
+    world = demo_world()
+    for name, standing in known.items():
+        verdict(world, name, standing)
+    site = build(world, tmp_path)
+    ((left, right, about),) = cells_of(site.page(PAIR), "Integer-answer")
+    assert left == f"no score {DECODER}: its lossless gate ({gate}); to run: {run}"
+    assert right.startswith("25 [")
+    assert about.startswith(f"{DECODER}: {DECLARED} (")
+
+    quality = site.page("quality.html")
+    assert [e.text for e in quality.all("th") if "ngram" in e.text] == [], "it stands in no table beside the scores"
+    (note,) = [e.text for e in quality.with_class("note") if f"not shown for {DECODER}: " in e.text]
+    assert run in note
+
+
+def test_a_score_that_was_asked_of_an_unproven_decoder_is_its_own_and_nobody_elses(tmp_path: Path) -> None:
+    world = demo_world()
+    for asked in world.rows["runs"]:
+        if asked["kind"] == "quality" and asked["hardware"] == "cpu":
+            asked |= {"decoder": DECODER, "system": SYSTEM}
+    site = build(world, tmp_path / "unproven")
+    ((left, right, _),) = cells_of(site.page(PAIR), "Integer-answer")
+    assert left.startswith("25 [")
+    assert right.startswith("no score")
+    page = site.page("quality.html")
+    (row,) = [e.text for e in page.all("th") if DECODER in e.text]
+    assert "has the scores that were measured with it, and no others: declared lossless" in row
+    assert "The scores are not shown for plain" in page.text
+
+    for gate in SENTENCES:
+        verdict(world, gate)
+    site = build(world, tmp_path / "proven")
+    ((left, right, _),) = cells_of(site.page(PAIR), "Integer-answer")
+    assert left == right
+    assert "not shown for plain" not in site.page("quality.html").text
 
 
 def test_only_all_three_gates_together_make_a_decoder_lossless(tmp_path: Path) -> None:
@@ -77,7 +147,11 @@ def test_only_all_three_gates_together_make_a_decoder_lossless(tmp_path: Path) -
         "canary: passed on 200 questions)"
     )
     assert said in site.page("quality.html").text
-    assert f"{said}; scores are plain decoding's" in site.page(PAIR).text
+    assert f"{DECODER}: {said}; both scores are of plain decoding" in site.page(PAIR).text
+    ((left, right, _),) = cells_of(site.page(PAIR), "Integer-answer")
+    assert left == right
+    assert left.startswith("25 [")
+    assert [e.text for e in site.page("quality.html").all("th") if DECODER in e.text] != []
 
 
 def test_a_verdict_about_another_build_or_card_says_nothing(tmp_path: Path) -> None:
@@ -107,7 +181,7 @@ def test_a_failed_gate_cuts_a_decoder_off_on_every_page(tmp_path: Path) -> None:
     pair = site.page(PAIR)
     assert said in pair.text
     assert pair.text.count("no score") == 4, "a row a task"
-    assert "scores are plain decoding's" not in pair.text
+    assert "both scores are" not in pair.text
 
     board = site.page("board/cpu/c1-long.html")
     assert f"{DECODER}: This decoder is not lossless" in board.text
@@ -142,6 +216,8 @@ def test_beside_scores_stand_numbers_as_served_of_whole_and_sound_runs(tmp_path:
         ("full", 444.0, 6, {}),
     ):
         world.run(scale=scale, speed=speed, day=day, n=day, flags=more, decoder="ngram-map-k-n4-m4", demo=True)
+    for gate in SENTENCES:
+        verdict(world, gate, system=SYSTEM.replace(DECODER, "ngram-map-k-n4-m4"))
     world.rows["runs"][-1]["sampling"] = "greedy"
     asked = next(run for run in world.rows["runs"] if run["kind"] == "quality" and run["hardware"] == "cpu")
     asked["sampling"] = "greedy"

@@ -34,7 +34,7 @@ GATES: dict[Gate, str] = {"greedy": "T=0", "served": "served temperature", "cana
 """The gates with their names in sentences."""
 
 NOT_LOSSLESS = "not_lossless"
-DECLARED = "declared lossless, not yet verified"
+DECLARED = "declared lossless, not proven, so it has no score but what is asked of itself"
 
 Cached = Callable[[Sequence[RunData], str, Callable[[], list[TableRow]]], list[TableRow]]
 """Rows that are made of some runs, and of what else decides them, in words: made, or known from before."""
@@ -115,7 +115,7 @@ def standing(rows: Iterable[Mapping[str, Any]]) -> Literal["passed", "failed", "
 def lossless_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     """What a reader is told of a decoder: each gate that passed, failed, couldn't decide or wasn't run."""
     if not rows:
-        return DECLARED
+        return f"{DECLARED} (no gate has run)"
     parts = [_newest(gate, rows) for gate in GATES]
     heads = {"passed": "lossless, all three gates passed", "failed": "not lossless", "declared": DECLARED}
     return f"{heads[standing(rows)]} ({'; '.join(parts)})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from paribus.catalog import matches
@@ -10,9 +9,8 @@ from paribus.catalog.fit import fit
 from paribus.catalog.select import stack_name
 from paribus.conditions import ParibusError
 from paribus.site.page import Site, run_path
+from paribus.site.pages.joining import quoted
 from paribus.site.pages.names import hardware_title
-
-_SAFE = re.compile(r"[A-Za-z0-9_./=*-]+")
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def _sides(site: Site, hardware: str) -> set[str]:
 
 def _row(site: Site, hardware: str, stack: str) -> GridRow:
     glob = f"{stack.removesuffix('--think')}--*" + ("--think" if stack.endswith("--think") else "")
-    command = f"snakemake --profile {hardware} --config {_quoted(f'systems={glob}')}"
+    command = f"snakemake --profile {hardware} --config {quoted(f'systems={glob}', 'systems=*')}"
     cells = []
     for measure, title in measures(site).items():
         runs = [
@@ -108,8 +106,3 @@ def measures(site: Site) -> dict[str, str]:
     seen = {str(run.row["scenario_or_task"]) for run in site.content.speed_runs}
     speed = {name: s.title for name, s in site.scenarios.items() if not s.external or name in seen}
     return {**speed, **{name: t.title for name, t in site.tasks.items() if t.canary is None}}
-
-
-def _quoted(argument: str) -> str:
-    """An argument for a shell: quoted, and only if it is made of plain characters (names are, hostile ones are not)."""
-    return f"'{argument}'" if _SAFE.fullmatch(argument) else "'systems=*'"

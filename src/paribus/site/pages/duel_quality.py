@@ -6,21 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 from paribus.catalog import Pair
 from paribus.results.compare import seen_words
-from paribus.results.lossless import DECLARED
 from paribus.site import words
 from paribus.site.content import Run
 from paribus.site.page import Site, figure_path, run_path
 from paribus.site.pages.duel import BASE, NOBODY, Duel, DuelRow
 from paribus.site.pages.headline import as_served, best_of
-from paribus.site.pages.names import gate_words, inherits
+from paribus.site.pages.joining import OWN_ANSWERS, failed, gate_words, has_score, why_no_score
+from paribus.site.pages.names import run_words
 from paribus.site.pages.table import Cell, beside
-
-OWN_ANSWERS = ("plain", "block-diffusion")
-"""Decoders that inherit nothing: they are what their scores were asked of."""
 
 
 def quality_rows(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[Duel]) -> Iterator[DuelRow]:
-    """Scores of both sides. One answer class has one score; a decoder that failed a lossless gate has none of it."""
+    """Scores of both sides. One answer class has one score; a decoder has it when its lossless gates have passed."""
     cut = [_cut(site, speed, which) for which in ("left", "right")]
     both = [
         _of_the_side(speed, which, named) for which, (_, named) in zip(("left", "right"), pair.sides(), strict=True)
@@ -35,23 +32,28 @@ def quality_rows(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[
             and not r.summary.part
             and as_served(r)
         ]
-        left, right = (
-            best_of(r for r in runs if r.row["stack"] == stack and meant(r))
-            for (stack, _), meant in zip(pair.sides(), both, strict=True)
-        )
-        if left is None and right is None:
+        sides = [
+            [r for r in runs if r.row["stack"] == s and m(r)] for (s, _), m in zip(pair.sides(), both, strict=True)
+        ]
+        if not any(sides):
             continue
+        own = [_asked(site, speed, which, side) for which, side in zip(("left", "right"), sides, strict=True)]
+        left, right = (found for found, _ in own)
         cells = [
-            Cell("no score", "not lossless") if lost else _score(run)
-            for lost, run in zip(cut, (left, right), strict=True)
+            Cell("no score", "not lossless" if lost else why) if lost or why else _score(run)
+            for lost, (run, why) in zip(cut, own, strict=True)
         ]
         if any(cut):
             verdict, href = "; ".join(found for found in cut if found), None
-        elif left is right:
-            verdict, href = f"{_gates(site, pair.left, card, demo)}; scores are plain decoding's", None
+        elif any(why for _, why in own):
+            verdict, href = _known(site, speed), None
+        elif left is not None and left is right:
+            known = (_known(site, speed), f"both scores are of {run_words(left)}")
+            verdict, href = "; ".join(part for part in known if part), None
         else:
             verdict, href = _difference(left, right)
-            verdict += "".join(_inherited(site, speed, which) for which in ("left", "right"))
+            pairs = zip(("left", "right"), (left, right), strict=True)
+            verdict += "".join(_inherited(site, speed, which, run) for which, run in pairs)
         yield DuelRow(task.title, "% right", cells[0], cells[1], verdict, href)
 
 
@@ -74,30 +76,32 @@ def _decoders(speed: Sequence[Duel], which: str) -> dict[str, Run]:
 
 def _cut(site: Site, speed: Sequence[Duel], which: str) -> str:
     """What a lossless gate found against a side's decoder; nothing where none failed."""
-    failed = {name: run for name, run in _decoders(speed, which).items() if not inherits(site, run)}
-    return "; ".join(f"{name}: {gate_words(site, run)}" for name, run in sorted(failed.items()))
+    found = {name: run for name, run in _decoders(speed, which).items() if failed(site, run)}
+    return "; ".join(f"{name}: {gate_words(site, run)}" for name, run in sorted(found.items()))
 
 
-def _inherited(site: Site, speed: Sequence[Duel], which: str) -> str:
+def _asked(site: Site, speed: Sequence[Duel], which: str, asked: Sequence[Run]) -> tuple[Run | None, str]:
+    """The run whose score is that of all runs of a side; else why none of those that there are is."""
+    side = [run for duel in speed if (run := getattr(duel, which)) is not None]
+    own = best_of(one for one in asked if all(has_score(site, run, one) for run in side))
+    if own is not None or not asked:
+        return own, ""
+    return None, why_no_score(site, [*side, *asked])
+
+
+def _known(site: Site, speed: Sequence[Duel]) -> str:
+    """What the lossless gates say of the decoders of both sides."""
+    runs = {name: run for which in ("left", "right") for name, run in _decoders(speed, which).items()}
+    return "; ".join(f"{name}: {gate_words(site, run)}" for name, run in sorted(runs.items()))
+
+
+def _inherited(site: Site, speed: Sequence[Duel], which: str, asked: Run | None) -> str:
     """That a side's score was not asked of its decoder, and what is known of that."""
-    said = {name: gate_words(site, run) for name, run in _decoders(speed, which).items()}
-    return "".join(f"; the {which} score is plain decoding's, {name}: {words}" for name, words in sorted(said.items()))
-
-
-def _gates(site: Site, stack: str, card: str, demo: bool) -> str:
-    """What the lossless gates say of the stack's decoders: one sentence where it is the same for all."""
-    runs = {
-        str(r.row["decoder"]): r
-        for r in site.content.speed_runs
-        if r.row["hardware"] == card
-        and r.row["stack"] == stack
-        and r.demo == demo
-        and r.decoder_method not in OWN_ANSWERS
-    }
-    said = {decoder: gate_words(site, run) for decoder, run in sorted(runs.items())}
-    if len(set(said.values())) <= 1:
-        return next(iter(said.values()), DECLARED)
-    return ", ".join(f"{decoder} {words}" for decoder, words in said.items())
+    if asked is None:
+        return ""
+    others = [run for run in _decoders(speed, which).values() if run.row["system"] != asked.row["system"]]
+    said = sorted((str(run.row["decoder"]), gate_words(site, run)) for run in others)
+    return "".join(f"; the {which} score is of {run_words(asked)}, {name}: {words}" for name, words in said)
 
 
 def _score(run: Run | None) -> Cell:

@@ -6,9 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from paribus.results.lossless import lossless_sentence, standing
 from paribus.site import words
-from paribus.site.content import Row, Run
+from paribus.site.content import Run
 from paribus.site.page import Site
 from paribus.speed.metrics import metrics
 
@@ -46,22 +45,6 @@ def decoder_words(method: str, decoder: str) -> str:
 def run_words(run: Run) -> str:
     """A run's decoder in a sentence."""
     return decoder_words(run.decoder_method, str(run.row["decoder"]))
-
-
-def verdicts_of(site: Site, run: Run) -> list[Row]:
-    """The verdicts of the lossless gates that are about a run's decoder, on its kind of hardware."""
-    key = run.demo, str(run.row["hardware"]), str(run.row["system"]), str(run.row["answer_class"])
-    return list(site.verdicts.get(key, ()))
-
-
-def gate_words(site: Site, run: Run) -> str:
-    """What is known of a decoder's answers on a card: each gate that passed, failed or wasn't run."""
-    return lossless_sentence(verdicts_of(site, run))
-
-
-def inherits(site: Site, run: Run) -> bool:
-    """Whether a run's decoder isn't known to have other answers than its answer class's scores were made from."""
-    return standing(verdicts_of(site, run)) != "failed"
 
 
 def labels(runs: Sequence[Run]) -> dict[str, str]:

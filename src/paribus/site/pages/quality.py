@@ -1,4 +1,4 @@
-"""Quality beside speed: joined by answer class only; each score says with which decoder and load it was measured."""
+"""Quality beside speed: joined by answer class and proof; each score says with which decoder and load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from paribus.site.charts import Chart, Dot, Group, inline_mark, shape_of
 from paribus.site.content import Figure, Run, Score
 from paribus.site.page import Page, Site, View, board_path, run_path
 from paribus.site.pages.headline import as_served, best_of, lead_metric
-from paribus.site.pages.names import CPU_TRACK, METHODS, gate_words, hardware_title, inherits, measure_title, run_words
+from paribus.site.pages.joining import OWN_ANSWERS, failed, gate_words, has_score, proven, steps
+from paribus.site.pages.names import CPU_TRACK, METHODS, hardware_title, measure_title, run_words
 from paribus.site.pages.table import Cell, beside, figure_cell
 
 
@@ -57,6 +58,8 @@ class AnswerClass:
     speeds: tuple[SpeedRow, ...]
     cut: tuple[tuple[str, str], ...]
     """Decoders that were declared to give these answers and failed a gate, each with what was found."""
+    waiting: tuple[tuple[str, str, tuple[str, ...]], ...]
+    """Decoders whose gates haven't all passed, each with what is known and the commands that are left to run."""
 
 
 def pages(site: Site) -> Iterator[Page]:
@@ -93,7 +96,8 @@ def _one_class(site: Site, hardware: str, key: str, demo: bool, runs: Sequence[R
     ]
     scenarios = [s for s in site.scenarios if any(r.row["scenario_or_task"] == s for r in same)]
     leads = {s: lead_metric([r for r in same if r.row["scenario_or_task"] == s]) for s in scenarios}
-    row, asked = first.row, {str(run.row["system"]) for run in runs}
+    joined = [r for r in same if not failed(site, r) and any(has_score(site, r, one) for one in runs)]
+    row = first.row
     thinking = ", thinking" if row["think"] else ""
     return AnswerClass(
         key=key,
@@ -103,9 +107,17 @@ def _one_class(site: Site, hardware: str, key: str, demo: bool, runs: Sequence[R
         strip=tuple(p for p in shared if p.name in ("card", "model", "engine", "sampling", "date")),
         scores=tuple(_score_row(site, run) for run in sorted(runs, key=lambda r: str(r.row["scenario_or_task"]))),
         scenarios=tuple((s, _lead_title(leads[s], same, s), board_path(hardware, s)) for s in scenarios),
-        speeds=tuple(_speeds(site, [r for r in same if inherits(site, r)], scenarios, leads, asked)),
-        cut=tuple(sorted({(str(r.row["decoder"]), gate_words(site, r)) for r in same if not inherits(site, r)})),
+        speeds=tuple(_speeds(site, joined, scenarios, leads)),
+        cut=tuple(sorted({(str(r.row["decoder"]), gate_words(site, r)) for r in same if failed(site, r)})),
+        waiting=tuple(_waiting(site, [r for r in same if r not in joined and not failed(site, r)], runs)),
     )
+
+
+def _waiting(site: Site, runs: Sequence[Run], asked: Sequence[Run]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """What is left to run for each decoder that has none of the scores: of plain decoding, for who was asked them."""
+    for decoder, run in sorted({str(r.row["decoder"]): r for r in runs}.items()):
+        about = next(iter(asked), run) if proven(site, run) else run
+        yield decoder, gate_words(site, about), tuple(step.command for step in steps(site, about))
 
 
 def _lead_title(metric: str | None, runs: Sequence[Run], scenario: str) -> str:
@@ -134,16 +146,18 @@ def _score_row(site: Site, run: Run) -> ScoreRow:
 
 
 def _speeds(
-    site: Site, runs: Sequence[Run], scenarios: Sequence[str], leads: dict[str, str | None], asked: set[str]
+    site: Site, runs: Sequence[Run], scenarios: Sequence[str], leads: dict[str, str | None]
 ) -> Iterator[SpeedRow]:
-    """A row a decoder. `asked`: systems that the scores were asked of themselves, which inherit nothing."""
+    """A row a decoder. One that isn't proven is here only because scores were asked of itself, and says so."""
     by_decoder: dict[str, list[Run]] = {}
     for run in runs:
         by_decoder.setdefault(str(run.row["decoder"]), []).append(run)
     for decoder, group in sorted(by_decoder.items(), key=lambda item: (not item[0].startswith("plain"), item[0])):
         cells = tuple(figure_cell(_latest(group, s, leads[s]), "") for s in scenarios)
         method = group[0].decoder_method
-        gate = "" if method == "plain" or str(group[0].row["system"]) in asked else gate_words(site, group[0])
+        gate = "" if method in OWN_ANSWERS else gate_words(site, group[0])
+        if gate and not proven(site, group[0]):
+            gate = f"has the scores that were measured with it, and no others: {gate}"
         title = METHODS.get(method, method)
         yield SpeedRow(inline_mark(shape_of(method)), decoder, title, gate, group[0].demo, cells)
 
