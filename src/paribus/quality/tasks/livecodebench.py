@@ -30,7 +30,8 @@ from paribus.quality.tasks.grader import Program, Verdict, grade_programs
 from paribus.quality.tasks.pickled import PackedCases
 
 RULES = "4"
-"""Changes whenever a grade could. 4: functions find the names that the benchmark's own grader imports, strictly too."""
+"""Changes whenever a grade could. 4: functions find the names that the benchmark's own grader imports, strictly too;
+a later program in a block without a language is the solution."""
 
 OFFICIAL_MEMORY_MB = 4096
 """Megabytes that a program may take by the official rule: what its runner names in a comment; it sets no limit."""
