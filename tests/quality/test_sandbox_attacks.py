@@ -19,11 +19,15 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from quality_journals import ROOT, Sheet
 
 import paribus
+from paribus.catalog import Catalog
 from paribus.cli.sandbox import command
 from paribus.conditions import CheckFailed, EnvironmentFault
 from paribus.quality import cgroup, sandbox, sandbox_attacks
+from paribus.quality.data import load_items
+from paribus.quality.run import score_start
 from paribus.quality.sandbox_programs import ATTACKS
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}
@@ -260,6 +264,30 @@ def test_where_an_attack_is_not_held_nothing_is_graded(
     with pytest.raises(EnvironmentFault, match="must not run here: mount was not held"):
         sandbox_attacks.prove(tmp_path)
     assert not (tmp_path / "sandbox.json").exists()
+
+
+def test_no_program_runs_before_the_sandbox_is_proven(
+    catalog: Catalog, sheet: Sheet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scoring proves the sandbox first; where that fails, no program of a model has run and no score is written."""
+    item = load_items(catalog.task("smoke-livecodebench"), ROOT).items[0]
+    folder = sheet("smoke-livecodebench", {(item["question_id"], 0): "```python\nprint(1)\n```"})
+    asked = []
+
+    def refuse(place: Path) -> None:
+        asked.append(place)
+        raise EnvironmentFault("model code must not run here: mount was not held")
+
+    def run(*_: Any, **__: Any) -> None:
+        raise AssertionError("a program ran")
+
+    monkeypatch.setattr(sandbox_attacks, "prove", refuse)
+    monkeypatch.setattr("paribus.quality.tasks.grader.opened", run)
+    monkeypatch.setattr("paribus.quality.calibration.sandboxed", run)
+    with pytest.raises(EnvironmentFault, match="must not run here"):
+        score_start(folder, catalog)
+    assert asked == [catalog.root / "build"]
+    assert sorted(path.name for path in folder.iterdir()) == ["journal.jsonl"]
 
 
 def test_without_bubblewrap_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
