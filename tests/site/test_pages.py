@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from building_sites import build
-from synthetic_site import HOSTILE, World, figure
+from synthetic_site import HOSTILE, World, demo_world, figure
 
 from paribus.conditions import CONDITIONS, FLAGS
 from paribus.speed.metrics import metrics
@@ -442,6 +442,19 @@ def test_quality_says_with_which_decoder_and_how_many_requests_it_was_measured(d
     assert "within 192 tokens: the cap cut 25%" in page.text
     assert "stand-in of our own, not the public benchmark" in page.text
     assert "25%" in page.text
+
+
+def test_the_chart_names_a_scores_budget_and_leaves_out_what_is_no_measurement(tmp_path):
+    world = demo_world()
+    faulty, *_ = [row["run_id"] for row in world.rows["runs"] if row["scenario_or_task"] == "smoke-mmlu-pro"]
+    world.rows["flags"].append({"run_id": faulty, "flag": "failures", "severity": "invalid", "text": "half of them"})
+    site = build(world, tmp_path)
+    svg = (site.out / "charts" / "quality-cpu.svg").read_text()
+    table = (site.out / "charts" / "quality-cpu.csv").read_text()
+    assert "Within 192 tokens: Integer-answer maths" in svg
+    assert "Within 192 tokens: Integer-answer maths (a stand-in for AIME, own text)" in table
+    assert "Ten-option" not in table
+    assert any("Ten-option" in e.text for e in site.page("quality.html").all("th")), "the table has it, with its flag"
 
 
 def test_the_method_page_comes_from_the_registries(demo):

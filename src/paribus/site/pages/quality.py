@@ -169,10 +169,12 @@ def _latest(runs: Sequence[Run], scenario: str, metric: str | None) -> Figure | 
 
 
 def _chart(hardware: str, classes: Sequence[AnswerClass]) -> Chart | None:
+    """The scores of sound runs, a group a task; those that the cap cut short are named by their budget."""
     groups: dict[str, list[Dot]] = {}
     for one in classes:
         for row in one.scores:
-            if row.score is None:
+            quality = row.run.summary.quality
+            if row.score is None or quality is None or not row.run.sound:
                 continue
             low = None if row.score.low is None else row.score.low * 100
             high = None if row.score.high is None else row.score.high * 100
@@ -180,7 +182,9 @@ def _chart(hardware: str, classes: Sequence[AnswerClass]) -> Chart | None:
             label += "" if as_served(row.run) else f", {row.run.row['sampling']} sampling"
             shape = shape_of(row.run.decoder_method)
             dot = Dot(label, shape, row.score.value * 100, low, high, str(row.number), row.href)
-            groups.setdefault(row.task, []).append(dot)
+            # In front, where a long name isn't cut.
+            budget = f"{words.opening(quality.within)}: " if quality.within else ""
+            groups.setdefault(budget + row.task, []).append(dot)
     if not groups:
         return None
     made = tuple(Group(task, tuple(dots)) for task, dots in sorted(groups.items()))
