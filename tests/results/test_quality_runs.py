@@ -190,6 +190,21 @@ def test_a_difference_without_any_spread_says_that_nothing_can_be_said_of_it(clo
     assert "points could not be seen" not in said
 
 
+def test_no_loss_without_any_spread_is_bounded_by_the_rule_of_three(clone: Clone, run: RunFolder) -> None:
+    """Of ten questions that all agree, up to 30 in a hundred others may not: 0.05 ** (1 / 10) is near 1 - 0.3."""
+    other = quality_run(clone, right=7, decoder="ngram-mod-n24")
+    seal(other, clone.catalog)
+    sides = RunData.read(run), RunData.read(other)
+
+    def said(margin: float) -> str:
+        (text,) = compare(*sides, parse_subjects("decoder"), margin=margin).sentences()
+        return text
+
+    assert "no loss" not in said(0.07)
+    assert "no loss" not in said(0.299)
+    assert "no loss within 30.0 points (rule of three, 5%)" in said(0.3)
+
+
 def test_no_loss_needs_a_margin_that_was_laid_down_and_the_whole_task(clone: Clone, run: RunFolder) -> None:
     other = quality_run(clone, right=6, decoder="ngram-map-k4v-n4-m4")
     seal(other, clone.catalog)

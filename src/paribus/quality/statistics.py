@@ -113,10 +113,17 @@ def detectable(error: float, level: float = LEVEL, power: float = 0.8) -> float:
 
 
 def equivalent(difference: Difference, margin: float, alpha: float = 0.05) -> bool:
-    """Whether two one-sided t tests put the true difference inside the margin (no loss larger than it)."""
+    """Whether two one-sided t tests put the true difference inside the margin (no loss larger than it).
+
+    Where all questions differ alike there is no spread to test by. Then at most `-ln(alpha) / n` of all questions are
+    others (the rule of three, for alpha 5%), and each of those lies at most 1 + |difference| away.
+    """
     if difference.error is None:
         return False
-    reach = float(special.stdtrit(difference.questions - 1, 1 - alpha)) * difference.error
+    if difference.error < NO_SPREAD:
+        reach = (1 + abs(difference.value)) * -math.log(alpha) / difference.questions
+    else:
+        reach = float(special.stdtrit(difference.questions - 1, 1 - alpha)) * difference.error
     return difference.value - reach > -margin and difference.value + reach < margin
 
 

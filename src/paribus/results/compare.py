@@ -126,7 +126,8 @@ def seen_words(detail: Mapping[str, Any]) -> str:
     if smallest is None and "detectable" in detail:
         words = "; not one question differs, so that there is no interval and no smallest difference that could be seen"
     if detail.get("no_loss"):
-        words += f"; no loss within {fixed(margin or 0, 1)} points (equivalence test, 5%)"
+        test = "equivalence test" if smallest is not None else "rule of three"
+        words += f"; no loss within {fixed(margin or 0, 1)} points ({test}, 5%)"
     return words
 
 
