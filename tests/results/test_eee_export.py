@@ -109,7 +109,9 @@ def test_scores_ends_seeds_and_repeats_are_in_the_records(clone: Clone, run: Run
     summary = read_summary(run)
     assert summary.quality is not None
     scores = {r["evaluation_result_id"]: r["score_details"]["score"] for r in record["evaluation_results"]}
-    assert scores == {f"{summary.run_id}/{score.name}": score.value for score in summary.quality.scores}
+    values = {score.name: score.value for score in summary.quality.scores}
+    assert values.pop("answered") == 1.0, "no accuracy of the model's"
+    assert scores == {f"{summary.run_id}/{name}": value for name, value in values.items()}
     assert sum(one["evaluation"]["is_correct"] for one in instances) == 7
     assert {one["evaluation_result_id"] for one in instances} == {f"{summary.run_id}/avg@1"}
     assert {one["metadata"]["repeat"] for one in instances} == {"0"}
@@ -120,6 +122,30 @@ def test_scores_ends_seeds_and_repeats_are_in_the_records(clone: Clone, run: Run
     assert all(one["token_usage"] == usage for one in instances)
     assert instances[0]["performance"] == {"latency_ms": 25.0, "time_to_first_token_ms": 5.0}
     assert record["model_info"]["id"] == "HuggingFaceTB/SmolLM2-135M-Instruct"
+
+
+def test_what_is_no_accuracy_of_the_models_is_a_detail(
+    clone: Clone, run: RunFolder, schemas: dict[str, Any], tmp_path: Path
+) -> None:
+    """What random guesses and an agent that does nothing would get are told beside the headline only."""
+    path = run.folder / "start-1" / "score.json"
+    honest = path.read_bytes()
+    score = json.loads(honest)
+    more = {"title": "none of it is an answer", "low": None, "high": None, "headline": False}
+    score["scores"] += [{"name": "null-agent", "value": 0.25, **more}, {"name": "guesses", "value": 0.125, **more}]
+    path.write_text(json.dumps(score))
+    try:
+        seal(run, clone.catalog)
+        record, _ = read(write_run(run, clone.catalog, tmp_path)[0])
+    finally:
+        path.write_bytes(honest)
+        seal(run, clone.catalog)
+    names = [r["evaluation_result_id"].rpartition("/")[2] for r in record["evaluation_results"]]
+    assert "avg@1" in names
+    assert not {"null-agent", "guesses", "answered"} & set(names)
+    details = {n: r["score_details"]["details"] for n, r in zip(names, record["evaluation_results"], strict=True)}
+    assert (details["avg@1"]["null-agent"], details["avg@1"]["guesses"]) == ("0.25", "0.125")
+    assert faults(schemas["eval"], record) == []
 
 
 def test_the_aggregate_names_its_instances_and_their_hash(clone: Clone, run: RunFolder, tmp_path: Path) -> None:

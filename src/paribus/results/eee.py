@@ -101,7 +101,9 @@ def aggregate(
         },
         "eval_library": {"name": "paribus", "version": run.starts[0].versions.get("paribus", "unknown")},
         "model_info": _model(run, subject),
-        "evaluation_results": [_result(run, task, quality, score, source) for score in quality.scores],
+        "evaluation_results": [
+            _result(run, task, quality, score, source) for score in quality.scores if score.name not in NO_RESULT
+        ],
         "detailed_evaluation_results": {
             "format": "jsonl",
             "file_path": samples_file,
@@ -137,6 +139,10 @@ def _model(run: RunSummary, subject: Subject) -> Record:
     }
 
 
+NO_RESULT = ("null-agent", "guesses", "answered")
+"""Scores that are none of the model's accuracy: what doing nothing gets, what guesses add, how much could be read."""
+
+
 def _result(run: RunSummary, task: QualityTask, quality: QualitySummary, score: Score, source: Any) -> Record:
     declared = run.conditions
     details: Record = {"score": score.value}
@@ -156,6 +162,7 @@ def _result(run: RunSummary, task: QualityTask, quality: QualitySummary, score: 
         capped=quality.capped,
         answered=quality.answered,
         partial=quality.partial,
+        **({s.name: s.value for s in quality.scores if s.name in NO_RESULT[:2]} if score.headline else {}),
     )
     return {
         "evaluation_result_id": result_id(run, score.name),
