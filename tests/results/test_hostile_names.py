@@ -148,6 +148,7 @@ REFUSED: dict[str, Change] = {
     "another run's id": summary(run_id="raaaaaaaaaa"),
     "not a number": text("summary.json", '{"schema": NaN}'),
     "an infinite number": told(lambda file: file["speed"].update(wall_s=1e999), "summary.json"),
+    "times to tokens that are none": told(lambda file: file["speed"].update(time_to_k_ms={HTML: None}), "summary.json"),
     "JSON deeper than any file of ours": observed(card=[[[[[[[[[[DEEP]]]]]]]]]]),
     "deeper JSON": text("summary.json", "[" * 100_000 + "]" * 100_000),
     "a key twice": text("summary.json", '{"schema": 1, "schema": 1}'),
@@ -165,6 +166,10 @@ REFUSED: dict[str, Change] = {
 """What is wrong with the first run."""
 
 SHOWN: dict[str, Change] = {
+    "numbers that no axis holds": told(
+        lambda file: file["speed"]["output_speed_standard"].update(value=-1e308, low=-1e308, high=-1e308),
+        "summary.json",
+    ),
     "deep JSON": observed(card=[DEEP] * 2),
     "a card of HTML": observed(card=HTML, cpu=HTML),
     "a card that is a list of lists": observed(card=[["a"], {"b": [HTML]}]),
