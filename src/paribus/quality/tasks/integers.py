@@ -21,6 +21,7 @@ _SHOW = re.compile(
     r"quad|qquad|[,;:! ()\[\]$])|[✅✓✔■□∎\U0001f000-\U0001faff]"
 )
 _TEXT = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|mbox|hbox)(?![A-Za-z])")
+_CIRCLE = re.compile(r"(?:\^\s*+)?(?:\{\s*+)?\\circ(?![A-Za-z])(?:\s*+\})?")
 _THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\\text\{,\}|,\\!|\\,)(?=\d{3}(?!\d))")
 _RELATION = re.compile(
     r"=|≡|≈|→|⇒|\\(?:equiv|approx|to|rightarrow|Rightarrow|implies)(?![A-Za-z])|"
@@ -39,7 +40,7 @@ _LINKING = r"(?:and|but|so|then|far|because|since|as|when|where|while|which|that
 _WORD = rf"(?!{_OTHER})[^\W\d_]{{2,}}"
 _UNIT = rf"(?!{_LINKING}){_WORD}(?:\s*\^\s*[23])?"
 _NUMBER = r"[+]?(?P<minus>-?)\s*(?P<digits>\d{1,3}(?:,\d{3})+|\d{1,30})(?:\.0*)?(?![\d.,]*\d)"
-_DEGREES = r"(?:\s*(?:°|%|\^?\{?\s*\\?circ\s*\}?|\\?degree\b))?"
+_DEGREES = r"(?:\s*(?:°|%|\\?degree\b))?"
 _WHOLE = re.compile(rf"{_NUMBER}{_DEGREES}(?:\s+{_UNIT}(?:[\s-]+{_UNIT})*+)?\s*[.,;:]*\s*", re.IGNORECASE)
 _STATED = re.compile(
     rf"{_NUMBER}{_DEGREES}(?!\s*(?:and|&)\s*(?:\w+\s*=\s*)?\W{{0,3}}\d)"
@@ -49,12 +50,15 @@ _STATED = re.compile(
 )
 _CONCLUSION = re.compile(r"\b(?:so|thus|hence|therefore|giving|that is|i\.e\.)(?![^\W_])", re.IGNORECASE)
 _ENDS = re.compile(r"\d[\s.)\]}*_`$\\]*$")
-_FINALLY = re.compile(rf"^.*(?:{IS}|\b(?:be|get|gives?|obtain|yields?|conclude)\b|:)\s*(\S[^:]*)$", re.IGNORECASE)
+_FINALLY = re.compile(
+    rf"^.*(?:{IS}|\b(?:be|get|gives?|obtain|yields?|conclude)\b|:)\s*(?:exactly |precisely |just )?(\S[^:]*)$",
+    re.IGNORECASE,
+)
 
 
 def as_integer(text: str) -> int | None:
     """The integer that a final answer states, or null: `025`, `\\text{25}`, `x = 25`, `1{,}000`, `25^\\circ`."""
-    looks = looks_only(text)
+    looks = _REMARK.sub("", looks_only(text))
     if _SEVERAL.search(looks):
         return None
     values = (_whole(member) for member in reversed(_RELATION.split(looks)))
@@ -84,7 +88,7 @@ def chained(sentence: str) -> int | None:
         match = _STATED.match(words)
         if match:
             number = _value(match)
-            if words[match.end() :].strip(" .,;:!)]}'\"”’|"):
+            if _MODULUS.sub("", words[match.end() :]).strip(" .,;:!)]}'\"”’|"):
                 break  # "25, since 24 + 1 = ...": what follows explains it.
     return number
 
@@ -92,14 +96,19 @@ def chained(sentence: str) -> int | None:
 def looks_only(text: str) -> str:
     """Text without what changes only its looks in TeX and Markdown; words that TeX sets as text get blanks around."""
     text = _TEXT.sub(" ", _THOUSANDS.sub("", text).replace("\\%", "%").replace("。", "."))
-    text = _SHOW.sub(" ", text).replace("$", "").replace("**", "").replace("__", "").replace("~", " ")
+    text = (
+        re.sub(r"[{}]", " ", _SHOW.sub(" ", _CIRCLE.sub("°", text)))
+        .replace("$", "")
+        .replace("**", "")
+        .replace("__", "")
+        .replace("~", " ")
+    )
     return re.sub(r"\s+", " ", text)
 
 
 def _whole(body: str) -> int | None:
     """The integer that words are, with nothing else beside it but what the head of this module allows."""
-    body = re.sub(r"[{}&](?![^{]*circ)", " ", body)
-    body = _REMARK.sub("", _BASE_TEN.sub("", _MODULUS.sub("", body.strip(" .,;:`'\""))))
+    body = _REMARK.sub("", _BASE_TEN.sub("", _MODULUS.sub("", body.replace("&", " ").strip(" .,;:`'\""))))
     for _ in range(4):
         body = body.strip(" `'\"*_.,;:")
         if len(body) >= 2 and (body[0], body[-1]) in {("{", "}"), ("(", ")"), ("[", "]")}:

@@ -41,7 +41,7 @@ _STEP = "Let's think step by step."
 # Groups that give nothing back (`*+`, `++`) keep every search linear in the text, whatever a model repeats.
 _MARKS = r"(?:[*_$\\(\[{<>#`'\"“”‘’「✅✔\s]|(?<=\n)[-•](?=\s))*+"
 _WORDS = (
-    r"(?:(?:f?boxed|fbox|text(?:bf|it|rm|sf|tt|normal)?|math(?:bf|it|rm|sf|tt|cal)|option|choice|letter)\b|"
+    r"(?:(?:f?boxed|fbox|text(?:bf|it|rm|sf|tt|normal)?|math(?:bf|it|rm|sf|tt|cal)|option|opción|choice|letter)\b|"
     r"(?-i:b|strong|em)>)"
 )
 _OPEN = rf"{_MARKS}(?:{_WORDS}{_MARKS}){{0,6}}+"
@@ -51,7 +51,7 @@ _CLOSE = rf"(?![A-Za-z0-9]|{_FORMULA})"
 _STRICT = re.compile(rf"answer\s++is[*_]*+:?{_OPEN}([A-J]){_CLOSE}", re.IGNORECASE)
 _BEST = r"(?:correct|right|best|final|chosen|my)"
 _FILLERS = rf"(?:,?[ \t*_]++(?!not\b|if\b|{IS})[^\W\d_]{{2,15}}){{0,6}}+,?[\s*_]*+{IS}"
-_ADVERBS = r"(?:[\s*_]*+(?:therefore|thus|hence|now|actually|then|indeed|clearly|most likely|probably|the)\b){0,6}+"
+_ADVERBS = r"(?:[\s*_]*+(?:therefore|thus|hence|now|actually|then|indeed|clearly|most likely|probably|the|la)\b){0,6}+"
 _LINK = rf"[*_\"'`]*+(?:{_FILLERS})?+{_ADVERBS}[\s*_]*+(?:[]:=>→–—-]|\|[\s|:-]*+)?"
 _CUE = (
     r"\b(?:no|wait|actually|correction|rather|instead|sorry|i mean|make that|so|thus|hence|therefore|finally|"

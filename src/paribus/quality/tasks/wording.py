@@ -15,11 +15,13 @@ IS = (
 """What stands between the word for an answer and the answer."""
 
 _SUPPOSED = re.compile(
-    r"\b(?:if|whether|unless|(?<!\bI )(?:suppose|supposing|assume|assuming|imagine))\b[^,.;:!?\n]*$", re.IGNORECASE
+    r"\b(?:if|whether|unless|(?<!\bI )(?:suppose|supposing|assume|assuming|imagine))\b"
+    r"(?:[^\w,.;:!?\n]|\b(?:that|the|this|our|correct|right|true|final|option|choice|answer|it|is|are|was|were|only|instead)\b)*$",
+    re.IGNORECASE,
 )
 _CLAUSE = 100
 
 
 def is_supposed(text: str, begin: int) -> bool:
-    """Whether what begins at a place of a text is only supposed: an "if", "whether", "suppose" opens its clause."""
+    """Whether what begins at a place of a text is only supposed: "if the", "whether the correct", "suppose" before it."""
     return _SUPPOSED.search(text[max(0, begin - _CLAUSE) : begin]) is not None
