@@ -222,9 +222,83 @@ NO_ANSWER = [
     ("So x is at least 25.", None),
 ]
 
-FORMS = LABELS + SENTENCES + BEHIND_A_BOX + IN_A_BOX + NO_ANSWER
+WHOLE_ANSWERS = [
+    (
+        "So the final value of $p + q$ is therefore\n\n$$\\boxed{25}$$\n\n**Sanity check.** With $p=7$: answer = 7/18 ✓.",
+        25,
+    ),
+    ("**Answer:** $\\boxed{025}$\n\n*(as a 3-digit integer)*", 25),
+    ("Thus the answer is $$7\\cdot 3 + 4 = 25.$$", 25),
+    ("Hence, the number of good sets is $2^{4}+9=25$, and the answer is $\\mathbf{025}$.", 25),
+    ("Final Answer\n----------\n25", 25),
+    ("1. m = 7\n2. n = 18\n3. Answer: m + n = 25", 25),
+    ("- **Final answer:** 25", 25),
+    ("* Answer: **25**", 25),
+    ("> **Answer: 25**", 25),
+    ("Final Answer: **m + n = 25**", 25),
+    ("**The final answer is $\\boxed{25}$**\n\n**Summary**\n| step | result |\n|---|---|\n| 1 | 7 |\n| 2 | 18 |", 25),
+    ("\\boxed{25}\n\nLet me double-check: 7 + 18 = 25. Yes.", 25),
+    ("\\boxed{24}\n\nWait. Let me recheck: 7 + 18 = 25, not 24. So the answer is \\boxed{25}.", 25),
+    ("\\boxed{24}\n\nHmm, actually I think I made an arithmetic slip.\n\n**Final Answer: 25**", 25),
+    ("Therefore, the answer is:\n\n$\\quad 25$", 25),
+    ("The answer: $25$", 25),
+    ("The sum of all possible values is thus $\\,7+18=25\\,$.", 25),
+    ("... which gives $n=25$.\n\nTherefore the least such $n$ is $n = 25$.", 25),
+    ("We need the remainder mod 1000. $2^{10}+1=1025\\equiv 25 \\pmod{1000}$.", 25),
+    ("The answer is $1025 \\equiv 25 \\pmod{1000}$.", 25),
+    ("The remainder is $1025 \\bmod 1000 = 25$.", 25),
+    ("The answer is 1025 mod 1000 = 25.", 25),
+    ("The area is $\\frac{7}{18}$, so $m+n=\\boxed{25}$", 25),
+    ("Answer:\n```\n25\n```", 25),
+    ("```\n25\n```", 25),
+    ("Answer: 25\n\nExplanation: we count 24 cases first, then 1 more case.", 25),
+    ("Answer: 25.\n\nReasoning: the answer is 24 + 1 with the trivial case.", 25),
+    ("\\[\n\\boxed{\n  25\n}\n\\]", 25),
+    ("\\[\\boxed{025}\\tag{1}\\]", 25),
+    ("$$\\boxed{\\,m+n = 7+18 = 25\\,}$$", 25),
+    ("$\\boxed{25\\ \\text{(since } 7+18=25)}$", 25),
+    ("$\\boxed{\\dfrac{50}{2}=25}$", 25),
+    ("$\\boxed{25\\;\\text{ways}}$", 25),
+    ("$\\boxed{\\text{m+n = 25}}$", 25),
+    ("$\\boxed{N=25}$ is the answer", 25),
+    ("The requested sum $a+b+c$ is 7 + 8 + 10 = 25. The answer is 25 as required.", 25),
+    ("So there are exactly **25** such integers.", 25),
+    ("So there are 25 such ordered pairs.", 25),
+    ("Number of ways: 25.", 25),
+    ("Since 25 < 26, the minimum is 25.", 25),
+    ("the answer would then be 25.", 25),
+    ("I believe the answer is 25.", 25),
+    ("I'm fairly confident the answer is 25", 25),
+    ("Unable to finish; my best guess is 25.", 25),
+    ("The answer is 25\n\n(Alternatively, if you count reflections the answer is 50.)", 25),
+    ("\\boxed{D}", None),
+    ("\\boxed{}", None),
+    ("The final answer is $\\boxed{25}$.\n\nThe final answer is $\\boxed{25}$.\n\nThe final answer is", 25),
+    ("**Respuesta:** $m+n = 25$", 25),
+    ("综上，$m+n=\\boxed{25}$。", 25),
+    ("所以最终答案是 $\\boxed{025}$。", 25),
+    ("答案为 $7+18=25$。", 25),
+    ("故答案为25", 25),
+]
+
+MISSED = [
+    ("There are 25 of them.", 25, None),
+    ("So m+n=25. \\boxed{m+n}", 25, None),
+    ("The answer is **twenty-five** (25).", 25, None),
+    ("Answer: twenty-five (25)", 25, None),
+    ("The answer is 25.\n\nNo wait, the case n=0 counts as well, so it is 26.", 26, 25),
+    ("The answer is 24. Hmm, no — 25.", 25, 24),
+]
+"""Forms that a fair reader would read, and what the rules read: rules that took them would be hard to explain."""
+
+FORMS = LABELS + SENTENCES + BEHIND_A_BOX + IN_A_BOX + WHOLE_ANSWERS + NO_ANSWER
 
 
 @pytest.mark.parametrize(("text", "n"), FORMS)
 def test_a_form_is_read_as_a_fair_reader_reads_it(text: str, n: int | None) -> None:
     assert read_integer(text) == n
+
+
+@pytest.mark.parametrize(("text", "n", "read"), MISSED)
+def test_a_form_that_is_missed_is_known(text: str, n: int, read: int | None) -> None:
+    assert read_integer(text) == read != n

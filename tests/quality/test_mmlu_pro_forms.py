@@ -81,6 +81,33 @@ BOTH = [
     ("The answer is C✓", "C"),
     ("The answer is ✅ **C**", "C"),
     ("the answer is (c)", "C"),
+    ("The final answer is $\\boxed{C}$.", "C"),
+    ("The answer is $\\boxed{(C)}$.", "C"),
+    ("The answer is **(C) 42 J**.\n\nWhy not the others: (A) is too small; (B) is too large.", "C"),
+    ("The correct answer is (C) 42 J, not (B) 40 J.", "C"),
+    ("The correct answer is **C: 42 J**", "C"),
+    ("The correct answer is:\n\n**C) 42 J**", "C"),
+    ("The correct answer is: \n$$\\boxed{\\text{C}}$$", "C"),
+    ("So, the answer is (C)\n\nConfidence: 90%", "C"),
+    ("The answer is (C) I think", "C"),
+    ("The answer is A good enough", "A"),
+    ("The answer is (I).", "I"),
+    ("The answer is (B)... no, let me recompute. E = 42 J.\n\nThe answer is (C).", "C"),
+    ("The answer is (A) 3 or 4 units", "A"),
+    ("The answer is (C) and that completes the solution.", "C"),
+    ("The answer is C, D being too big.", "C"),
+    ("Both (A) and (B) hold, so the answer is (C).", "C"),
+    ("Statements A and B are true, so the answer is (C) both A and B.", "C"),
+    ("The answer is (C) A and B.", "C"),
+    ("The answer is (J) A, B and C.", "J"),
+    ("The answer is\n**(C)**\n", "C"),
+    ("The answer is (C).\n\nIf you need more details, let me know.", "C"),
+    ("The answer is (C) if the gas is ideal.", "C"),
+    ("If the gas is ideal, the answer is (C).", "C"),
+    ("Since p = 3, if we divide by 2 the answer is (C).", "C"),
+    ("The answer is *(C)*", "C"),
+    ("Hence the answer is (C), i.e. 42 J.", "C"),
+    ('finish with "the answer is (X)": the answer is (C)', "C"),
 ]
 
 LENIENT_ONLY = [
@@ -158,6 +185,40 @@ LENIENT_ONLY = [
     ("La réponse est C.", "C"),
     ("Die richtige Antwort ist C.", "C"),
     ("Ответ: C", "C"),
+    ("Therefore, the correct option is **(C) 42 J**.", "C"),
+    ("**Final Answer: C**", "C"),
+    ("**Answer: (C) 42 J**", "C"),
+    ("So the correct choice is\n\n**C. 42 J**", "C"),
+    ("Thus (C) is the only option which fits.", "C"),
+    ("Option C is the best match.", "C"),
+    ("C) 42 J", "C"),
+    ("Among the options, (C) is closest.", "C"),
+    ("Closest to 42 J, which is option C.", "C"),
+    ("Thus answer C.", "C"),
+    ("Thus answer: C. 42 J", "C"),
+    ("The answer is none of these, but the closest is (C).", "C"),
+    ("I think it's C", "C"),
+    ("So it's (C).", "C"),
+    ("Answer: I", "I"),
+    ("Answer: **I**", "I"),
+    ("Answer: A", "A"),
+    ("Answer: A.", "A"),
+    ("Answer: A (42 J)", "A"),
+    ("A. 42 J", "A"),
+    ("正确选项：C", "C"),
+    ("选C", "C"),
+    ("故本题答案选C。", "C"),
+    ("La réponse correcte est la (C).", "C"),
+    ("La respuesta correcta es la opción C.", "C"),
+    ("Die Antwort ist (C).", "C"),
+    ("Respuesta: C", "C"),
+    ("Final answer: \\(\\boxed{\\text{C}}\\)", "C"),
+    ("\\boxed{\\text{(C)}\\ 42\\,\\text{J}}", "C"),
+    ("\\boxed{\\mathbf{C}}", "C"),
+    ("\\[\\boxed{\\textbf{C}}\\]", "C"),
+    ("The most appropriate choice is C.", "C"),
+    ("Answer = C", "C"),
+    ("ANSWER: C", "C"),
 ]
 
 NEITHER = [
@@ -188,6 +249,7 @@ NEITHER = [
     "I'd pick a card.",
     "A good choice is hard",
     "The choice depends on A",
+    "the answer is (X)",
 ]
 
 
@@ -204,3 +266,8 @@ def test_lenient_reads_what_strict_leaves(text: str, letter: str) -> None:
 @pytest.mark.parametrize("text", NEITHER)
 def test_no_letter_is_read_where_none_is_chosen(text: str) -> None:
     assert (read_strict(text, 10), read_lenient(text, 10)) == (None, None)
+
+
+def test_a_form_that_is_missed_is_known() -> None:
+    """Words that Markdown strikes out are read as words: strict finds no letter right behind "is"."""
+    assert (read_strict("The answer is ~~(B)~~ (C)", 10), read_lenient("The answer is ~~(B)~~ (C)", 10)) == (None, "C")

@@ -23,5 +23,5 @@ _CLAUSE = 100
 
 
 def is_supposed(text: str, begin: int) -> bool:
-    """Whether what begins at a place of a text is only supposed: "if the", "whether the correct", "suppose" before it."""
+    """Whether what begins at a place of a text is only supposed: "if the", "whether", "suppose that" before it."""
     return _SUPPOSED.search(text[max(0, begin - _CLAUSE) : begin]) is not None
