@@ -224,7 +224,7 @@ NO_ANSWER = [
 
 WHOLE_ANSWERS = [
     (
-        "So the final value of $p + q$ is therefore\n\n$$\\boxed{25}$$\n\n**Sanity check.** With $p=7$: answer = 7/18 ✓.",
+        "So $p + q$ is therefore\n\n$$\\boxed{25}$$\n\n**Sanity check.** With $p=7$: answer = 7/18 ✓.",
         25,
     ),
     ("**Answer:** $\\boxed{025}$\n\n*(as a 3-digit integer)*", 25),
