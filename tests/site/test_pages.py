@@ -432,7 +432,7 @@ def test_the_duel_gives_both_sides_and_who_wins_or_no_clear_difference(demo):
         "[1.08 to 1.29]." in verdicts
     )
     assert sum("no clear difference" in v for v in verdicts) == 3
-    assert "so it has no score but what is asked of itself (no gate has run)" in page.text
+    assert "declared lossless, not proven: no other decoder's score is its own (no gate has run)" in page.text
     assert "Crossover" in page.text
 
 

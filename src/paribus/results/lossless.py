@@ -34,7 +34,7 @@ GATES: dict[Gate, str] = {"greedy": "T=0", "served": "served temperature", "cana
 """The gates with their names in sentences."""
 
 NOT_LOSSLESS = "not_lossless"
-DECLARED = "declared lossless, not proven, so it has no score but what is asked of itself"
+DECLARED = "declared lossless, not proven: no other decoder's score is its own"
 
 Cached = Callable[[Sequence[RunData], str, Callable[[], list[TableRow]]], list[TableRow]]
 """Rows that are made of some runs, and of what else decides them, in words: made, or known from before."""
