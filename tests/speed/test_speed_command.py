@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -64,6 +65,22 @@ def test_more_requests_than_prompts_cycle_them_and_say_so(scripted, prompts, tmp
     assert "10 of 10" in (told := capsys.readouterr()).out
     assert "10 requests from 4 prompts: prompts come again" in told.err.replace("\n", " ")
     assert len(scripted.log("f5-n8-i500")) == 10
+
+
+def test_one_prompt_is_no_prompts(scripted, tmp_path, capsys):
+    path = tmp_path / "one.jsonl"
+    path.write_text('{"id": "a", "prompt": "say"}\n')
+    assert speed(scripted.endpoint("f5-n8-i500"), tmp_path / "out", path, "--requests", "3", "--warmup", "0") == 0
+    assert "3 requests from 1 prompt: prompts come again" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_prompt_of_two_minds_is_told_in_our_words(scripted, tmp_path, capsys):
+    path = tmp_path / "both.jsonl"
+    path.write_text('{"id": "a", "prompt": "say", "messages": []}\n')
+    assert speed(scripted.endpoint("f5-n8"), tmp_path / "out", path) == 2
+    told = capsys.readouterr().err
+    assert "line 1: give either messages or prompt" in told
+    assert "Value error" not in told
 
 
 def test_warm_up_is_four_requests_or_one_for_each_at_once_unless_told(scripted, prompts, tmp_path):
@@ -177,15 +194,28 @@ def test_the_servers_own_words_are_told_and_no_key(
     assert "sk-" not in told, "nor a part of it"
 
 
-def test_a_server_that_is_not_there_is_told_at_once(prompts, tmp_path, capsys):
-    from types import SimpleNamespace
+NOBODY = SimpleNamespace(base_url="http://127.0.0.1:9/v1", model="m")
 
-    nobody = SimpleNamespace(base_url="http://127.0.0.1:9/v1", model="m")
-    assert speed(nobody, tmp_path / "out", prompts) == 1
-    told = capsys.readouterr().err.replace("\n", " ")
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_server_that_is_not_there_is_told_at_once_and_takes_no_folder(more, scripted, prompts, tmp_path, capsys):
+    assert speed(NOBODY, tmp_path / "out", prompts, *more) == 1
+    told, shown = (text := capsys.readouterr()).err.replace("\n", " "), text.out
     assert "http://127.0.0.1:9/v1 (" in told
     assert "refused" in told.lower()
     assert "no request was answered (connect)" in told
+    assert told.rstrip().endswith("nothing was written")
+    assert shown == "", "no table of nothing"
+    assert list((tmp_path / "out").iterdir()) == []
+    assert speed(scripted.endpoint("f5-n8-i500"), tmp_path / "out", prompts, "--warmup", "0") == 0, "once it is there"
+
+
+def test_a_server_that_answered_with_anything_has_its_answers_kept(scripted, prompts, tmp_path, capsys):
+    scripted.register("mute", Script((Step(0, act="reset"),), status=200))
+    assert speed(scripted.endpoint("mute"), tmp_path / "out", prompts, "--warmup", "0") == 1
+    text = capsys.readouterr()
+    assert "the raw answers are in requests.parquet" in text.err.replace("\n", " ")
+    assert "output speed" not in text.out
     assert (tmp_path / "out" / "summary.json").exists()
 
 
@@ -324,3 +354,21 @@ def test_help_has_examples(capsys):
     assert "paribus speed --base-url http://127.0.0.1:8000/v1 --model my-model --out" in capsys.readouterr().out
     assert paribus("tune", "--help") == 0
     assert "race.json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("where", "said"), [(">&-", "standard output is closed"), (">/dev/full", "can't write what there is to say")]
+)
+def test_figures_that_reach_nobody_are_no_success(where, said, scripted, prompts, tmp_path):
+    endpoint = scripted.endpoint("f5-n8-i500")
+    more = ["--base-url", endpoint.base_url, "--model", endpoint.model, "--out", str(tmp_path / "out"), "--json"]
+    line = [sys.executable, "-c", "from paribus.cli import main; main()", "speed", "--prompts", str(prompts), *more]
+    ended = subprocess.run(
+        ["sh", "-c", f'"$@" {where}', "sh", *line, "--warmup", "0"],
+        check=False,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    assert (ended.returncode, "Traceback" in ended.stderr) == (3, False)
+    assert said in ended.stderr

@@ -24,6 +24,12 @@ def test_whole_answers_agree_within_a_hundredth():
     assert apart(9_899, [WHOLE] * 100)
 
 
+def test_reasoning_that_nobody_was_shown_was_generated_all_the_same():
+    hiding = make_row(tokens=40.0, hidden_tokens=60.0)
+    assert not apart(10_000, [hiding] * 100)
+    assert apart(4_000, [hiding] * 100)
+
+
 def test_requests_of_the_soak_count_as_the_engine_counts_them():
     soak = make_row(tokens=100.0, ok=True, tokens_method="usage", counted=False)
     assert not apart(20_000, [WHOLE, soak] * 100)

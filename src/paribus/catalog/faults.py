@@ -13,4 +13,4 @@ def one_sentence(error: Exception) -> str:
     first = faults[0]
     where = ".".join(str(part) for part in first["loc"])
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    return f"{where + ': ' if where else ''}{first['msg']}{more}"
+    return f"{where + ': ' if where else ''}{first['msg'].removeprefix('Value error, ')}{more}"

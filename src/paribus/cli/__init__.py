@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -10,7 +11,7 @@ from typing import NoReturn
 import click
 
 from paribus import __version__
-from paribus.conditions import ParibusError, harmless
+from paribus.conditions import EnvironmentFault, ParibusError, harmless
 
 COMMANDS: dict[str, str] = {
     "speed": "measure the speed of an endpoint or of a system from the catalog",
@@ -64,6 +65,7 @@ def app() -> None:
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run a command and exit with its code; a user's mistake is one sentence on stderr, never a traceback."""
     try:
+        _check_outputs()
         code = app.main(argv, prog_name="paribus", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
         code = 130
@@ -72,9 +74,30 @@ def main(argv: list[str] | None = None) -> NoReturn:
         code = 2
     except BrokenPipeError:
         # The reader of our output went away (`paribus show | head`); nothing is wrong.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_output()
         code = 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        _let_go_of_output()
+        print(f"paribus: can't write what there is to say: {error.strerror}", file=sys.stderr)
+        code = EnvironmentFault.exit_code
     except ParibusError as error:
         print(f"paribus: {harmless(str(error))}", file=sys.stderr)
         code = error.exit_code
     raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _check_outputs() -> None:
+    """Refuse to begin where standard output or error is closed.
+
+    What a command says would be lost without a word, and the first file that it opens would take the place.
+    """
+    for name, stream in (("output", sys.stdout), ("error", sys.stderr)):
+        if stream is None:
+            raise EnvironmentFault(f"standard {name} is closed: send it somewhere, such as to /dev/null")
+
+
+def _let_go_of_output() -> None:
+    """What is still held back for standard output goes nowhere: Python would try once more as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

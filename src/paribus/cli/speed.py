@@ -141,7 +141,10 @@ def _endpoint(options: Options) -> int:
             with _terminate_as_interrupt():
                 summary, interrupted = measure_endpoint(asked, options.out, progress.on_end)
         except CheckFailed:
-            _show(options, SpeedSummary.model_validate_json((options.out / "summary.json").read_bytes()), progress)
+            # A table would only say "none"; who reads JSON is owed what was written.
+            written = options.out / "summary.json"
+            if options.as_json and written.exists():
+                _show(options, SpeedSummary.model_validate_json(written.read_bytes()), progress)
             raise
         _show(options, summary, progress)
     if interrupted:
@@ -176,7 +179,8 @@ def _show(options: Options, summary: SpeedSummary, progress: Progress) -> None:
 def _notes(options: Options, asked: Asked) -> list[str]:
     notes = []
     if asked.requests > len(asked.prompts):
-        notes.append(f"{asked.requests} requests from {len(asked.prompts)} prompts: prompts come again")
+        several = "prompts" if len(asked.prompts) > 1 else "prompt"
+        notes.append(f"{asked.requests} requests from {len(asked.prompts)} {several}: prompts come again")
     if options.prompts is None:
         notes.append(f"prompts: the {len(asked.prompts)} shipped long ones")
     return notes

@@ -67,7 +67,8 @@ def measure_endpoint(asked: Asked, folder: Path, on_end: Ended = ignore) -> tupl
 
     `requests.parquet`, `requests-lite.parquet`, `conditions.json` and `summary.json` are written however it ends,
     with the requests that had ended by then. After writing: `CheckFailed` when nothing was answered, `EnvironmentFault`
-    when the load could not go on, such as for a full disk. `EnvironmentFault` before anything is sent or written when
+    when the load could not go on, such as for a full disk. `CheckFailed` with nothing left in the folder when no byte
+    came from a server: the same folder can be given again. `EnvironmentFault` before anything is sent or written when
     a package is missing that the answers are read with. A signal after the load waits until the files are written; a
     second one doesn't (`KeyboardInterrupt`).
     """
@@ -77,17 +78,19 @@ def measure_endpoint(asked: Asked, folder: Path, on_end: Ended = ignore) -> tupl
         loaded = _load(asked, spool, on_end, hold)
         hold.begin()  # once more, for a signal that came just before the first time
         # What reads answers (numpy, Arrow, tokenizers) comes into memory once the load is over.
-        from paribus.speed.files import finish, nothing_answered
+        from paribus.speed.files import finish, nothing_answered, nothing_came
 
+        early = loaded.interrupted or hold.held is not None or loaded.fault is not None
+        if not early and nothing_came(spool):
+            (folder / "conditions.json").unlink()
+            raise CheckFailed(_unanswered(asked, loaded, nothing_answered(spool, asked.endpoint.api_key, kept=False)))
         around = _around(asked, loaded.measured)
         _, summary = finish(folder, spool, asked.prompts, around, asked.tokenizer, needs_answers=False)
         if loaded.fault is not None:
             raise loaded.fault
         interrupted = loaded.interrupted or hold.held is not None
         if not interrupted and not summary.requests.ok:
-            reason = f" ({loaded.measured.fault})" if loaded.measured is not None and loaded.measured.fault else ""
-            why = nothing_answered(spool, asked.endpoint.api_key)
-            raise CheckFailed(f"{asked.endpoint.base_url}{reason}: {why}")
+            raise CheckFailed(_unanswered(asked, loaded, nothing_answered(spool, asked.endpoint.api_key)))
     return summary, interrupted
 
 
@@ -111,6 +114,11 @@ def _load(asked: Asked, spool: Spool, on_end: Ended, hold: Hold) -> _Loaded:
         return _Loaded(interrupted=True)
     except EnvironmentFault as error:
         return _Loaded(fault=error)
+
+
+def _unanswered(asked: Asked, loaded: _Loaded, why: str) -> str:
+    reason = f" ({loaded.measured.fault})" if loaded.measured is not None and loaded.measured.fault else ""
+    return f"{asked.endpoint.base_url}{reason}: {why}"
 
 
 def _check_readers() -> None:

@@ -36,7 +36,7 @@ def generated(rows: Sequence[Row], counters: Mapping[str, float]) -> Generated |
     whole, broken = [row for row in rows if row.ok], [row for row in rows if not row.ok]
     if not counted or not whole or any(row.tokens_method != "usage" for row in whole):
         return None
-    ours, rest = sum(row.tokens for row in whole), sum(row.tokens for row in broken)
+    ours, rest = (sum(row.tokens + row.hidden_tokens for row in part) for part in (whole, broken))
     slack = max(SLACK * ours, 1.0 * len(whole)) + BROKEN * rest + A_BIT * len(broken)
     return Generated(counted, ours + rest, slack)
 

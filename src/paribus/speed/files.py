@@ -53,10 +53,15 @@ def finish(
     return rows, summary
 
 
-def nothing_answered(outcomes: Iterable[Outcome], secret: str | None = None) -> str:
+def nothing_came(outcomes: Iterable[Outcome]) -> bool:
+    """Whether no server has sent a single byte: then there is nothing to keep."""
+    return all(not outcome.status and not outcome.body and outcome.error != "protocol" for outcome in outcomes)
+
+
+def nothing_answered(outcomes: Iterable[Outcome], secret: str | None = None, *, kept: bool = True) -> str:
     """Why a measurement has no answer, in one sentence: the errors, and what the server said most often.
 
-    `secret`: a key that the server may repeat, and that is told to nobody.
+    `secret`: a key that the server may repeat, and that is told to nobody. `kept`: the files were written.
     """
     answers = [read_answer(outcome) for outcome in islice(outcomes, LOOKED_AT)]
     errors = sorted({answer.error for answer in answers if answer.error})
@@ -68,4 +73,5 @@ def nothing_answered(outcomes: Iterable[Outcome], secret: str | None = None) -> 
     told = f"no request was answered ({', '.join(errors) or 'none was sent'})"
     told += f": the server says {words!r}" if words else ""
     hints = [hint for error, hint in HINTS.items() if error in errors]
-    return "; ".join([told, *hints, "the raw answers are in requests.parquet"])
+    where = "the raw answers are in requests.parquet" if kept else "nothing was written"
+    return "; ".join([told, *hints, where])
