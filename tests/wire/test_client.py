@@ -96,6 +96,18 @@ def test_a_body_in_several_gzip_members_is_one_body() -> None:
         assert exchange(url).body == b"data: 1\n\ndata: 2\n\n"
 
 
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("size", "error"), [(900, None), (40_000, "protocol")])
+def test_a_body_without_end_is_given_up(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch, packed: bool, size: int, error: str | None
+) -> None:
+    """Packed, it is the size of what it holds that counts."""
+    monkeypatch.setattr("paribus.wire.connection._MAX_BODY", 8_000)
+    script = Script((Step(0, content("a" * size) + finish() + DONE),), encoding="gzip" if packed else None)
+    asked = ask_one(scripted, "bomb", script)
+    assert asked.answer.error == asked.outcome.error == error
+
+
 def test_times_count_from_the_request_and_never_precede_the_emission(scripted: Scripted) -> None:
     asked = ask_one(scripted, "f30-n20-i5000")
     assert asked.emission is not None
