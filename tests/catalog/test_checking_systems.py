@@ -52,6 +52,11 @@ def decoders(data: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def hub(data: dict[str, Any], **given: str) -> None:
+    """Other weights, from the hub."""
+    data["precisions"]["q4-1"]["weights"] = {"source": "hub", "repository": "a/b", "bytes": 1, **given}
+
+
 @pytest.mark.parametrize("path", sorted(ROOT.glob("systems/*.yaml")), ids=lambda p: p.stem)
 def test_our_own_files_hold(path: Path) -> None:
     faults, _ = found(path)
@@ -79,6 +84,37 @@ def test_our_own_files_hold(path: Path) -> None:
         ),
         (lambda d: d["precisions"]["q4-1"]["weights"].update(file="../../x"), "../../x lies outside"),
         (lambda d: d["precisions"]["q4-1"]["weights"].update(repository="/etc"), "/etc lies outside"),
+        (
+            lambda d: hub(d, revision="main"),
+            "revision of source: hub is a commit of 40 hex digits, or unpinned, not main",
+        ),
+        (lambda d: hub(d, revision="v1.0"), "a commit of 40 hex digits"),
+        (lambda d: hub(d, repository="--upload-pack=x/y"), "repository of source: hub is owner/name"),
+        (lambda d: hub(d, repository="alone"), "repository of source: hub is owner/name"),
+        (lambda d: hub(d, file="--out=x"), "file --out=x would be read as a flag"),
+        (lambda d: d["precisions"]["q4-1"]["weights"].update(revision="main"), "is a version such as 0.1.2"),
+        (lambda d: d["precisions"]["q4-1"]["weights"].update(repository="-r"), "is the name of a package"),
+        (lambda d: d.update(tokenizer="--x/y"), "tokenizer: String should match"),
+        (
+            lambda d: d["engines"]["llamacpp"]["launch"].update(context_per_slot=99_999_999),
+            "context_per_slot 99999999 is more than the model's context 8192",
+        ),
+        (
+            lambda d: d["engines"]["llamacpp"].update(
+                overrides=[{"cards": ["cpu"], "launch": {"context_per_slot": 16_384}, "source": "x"}]
+            ),
+            "context_per_slot 16384 is more than",
+        ),
+        (
+            lambda d: d["engines"]["llamacpp"].update(image={"reference": "--privileged", "source": "x"}),
+            "image.reference: String should match",
+        ),
+        (
+            lambda d: d["engines"]["llamacpp"].update(how="binary", program="bash"),
+            "llamacpp is not the program bash on the path; known: llama-server",
+        ),
+        (lambda d: d["precisions"]["q4-1"].update(kv_cache="fp8"), "kv_cache fp8 is quantised: say who says so"),
+        (lambda d: d["precisions"]["q4-1"].update(kv_cache="q8_0"), "kv_cache q8_0 is quantised"),
         (lambda d: d.update(model="other"), "must be named after what it describes: other.yaml"),
     ],
 )

@@ -113,7 +113,7 @@ def test_what_yaml_can_hold_and_the_catalog_cannot(home: Path, text: str | bytes
     [
         ("precisions q4-1 weights file", "../../x", "lies outside"),
         ("precisions q4-1 weights repository", "~/x", "lies outside"),
-        ("tokenizer", "../../etc/passwd", "lies outside"),
+        ("tokenizer", "../../etc/passwd", "String should match"),
         ("engines llamacpp launch context_per_slot", "many", "context_per_slot must be a whole number"),
         ("engines llamacpp launch slots", 0, "slots must be a whole number"),
         ("engines llamacpp launch slots", True, "slots must be a whole number"),
@@ -185,7 +185,7 @@ def test_check_and_plan_say_so_of_a_private_catalogs_adapter(tmp_path: Path) -> 
     (tmp_path / "engines").mkdir()
     (tmp_path / "engines/careless.py").write_text(
         "from paribus.engines import Adapter\n\n\nclass Careless(Adapter):\n    name = 'careless'\n"
-        "    ways = ('binary',)\n\n"
+        "    ways = ('binary',)\n    programs = frozenset({'true'})\n\n"
         "    def command(self, launch):\n        return ['serve', str(launch.settings['a'] / 2)]\n\n"
         "    def observe(self, running):\n        return {}\n\n\nENGINE = Careless()\n",
         encoding="utf-8",

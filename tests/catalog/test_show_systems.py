@@ -175,3 +175,24 @@ def test_a_card_that_is_as_found_has_the_memory_of_the_container(monkeypatch: py
     monkeypatch.setattr("paribus.cli.show.memory_gb", lambda: 0.1)
     small = json.loads(CliRunner().invoke(command, args).stdout)
     assert {row["verdict"] for row in small} == {"doesn't fit"}
+
+
+@pytest.mark.parametrize(
+    ("name", "card", "verdict"),
+    [
+        ("diffusiongemma-26b-a4b--fp8--vllm--diffusion-card", "rtx-5090", "doesn't fit"),  # 27.2 + 5.4 of 29.7 GB
+        ("diffusiongemma-26b-a4b--nvfp4--vllm--diffusion-card", "rtx-5090", "unverified"),
+        ("diffusiongemma-26b-a4b--fp8--vllm--diffusion-card", "h100", "runs"),
+        ("qwen3.6-35b-a3b--nvfp4-nvidia--vllm--plain", "rtx-5090", "runs"),  # 23.4 GB of weights
+    ],
+)
+def test_the_weights_and_the_cache_of_the_longest_request_fit_what_the_engine_may_use(name, card, verdict) -> None:
+    assert fit(CATALOG.systems[name], CATALOG.hardware(card)).verdict == verdict
+
+
+def test_drafters_whose_size_is_published_are_counted() -> None:
+    sizes = {
+        name: CATALOG.systems[f"qwen3.6-35b-a3b--q4-k-m--llamacpp--{name}"].drafter.needs_gb
+        for name in ("mtp-n2", "mtp-n3", "mtp-n4", "dflash-n4")
+    }
+    assert sizes == {"mtp-n2": 1.99, "mtp-n3": 1.99, "mtp-n4": 1.99, "dflash-n4": 0.421}

@@ -21,6 +21,7 @@ SERVER = {server!r}
 class Played(Adapter):
     name = "played"
     ways = ("env", "image", "binary")
+    programs = frozenset({{"played-server"}})
     metrics = {{"llamacpp:tokens_predicted_total": "generated_tokens", "llamacpp:requests_processing": "running"}}
 
     def command(self, launch):

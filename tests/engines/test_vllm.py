@@ -19,7 +19,7 @@ from paribus.engines.base import LOADING_S
 from paribus.engines.install import failure
 from paribus.engines.logs import log_end
 
-DRAFTER = Drafter(source="hub", repository="someone/drafter", revision="1")
+DRAFTER = Drafter(source="hub", repository="someone/drafter", revision="1" * 40)
 REJECTION = {"acceptance": "rejection"}
 DIFFUSION = {"canvas_length": 256, "max_denoising_steps": 48}
 

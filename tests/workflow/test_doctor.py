@@ -143,7 +143,7 @@ def from_hub(small, plan_of, monkeypatch):
     """The small catalog with its weights on the hub, and a hub's client that is played."""
     path = small / "systems/alpha.yaml"
     model = yaml.safe_load(path.read_text())
-    weights = {"source": "hub", "repository": "maker/alpha", "revision": "1", "bytes": 1}
+    weights = {"source": "hub", "repository": "maker/alpha", "revision": "1" * 40, "bytes": 1}
     model["precisions"]["q8"]["weights"] = weights
     path.write_text(yaml.safe_dump(model))
     client = SimpleNamespace(

@@ -7,7 +7,7 @@ capitals is a variable for the engine's process (`VLLM_USE_V2_MODEL_RUNNER`).
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -84,7 +84,7 @@ class Decoder(Spec):
 class Image(Spec):
     """A container image that holds an engine: `vllm/vllm-openai:v0.28.0` and the digest that pins it."""
 
-    reference: str = Field(pattern=r"^[a-z0-9.:/_-]+$")
+    reference: str = Field(pattern=r"^[a-z0-9][a-z0-9.:/_-]*$")
     digest: str = Field(default=UNPINNED, pattern=r"^(unpinned|sha256:[0-9a-f]{64})$")
     source: str
 
@@ -198,6 +198,11 @@ class EngineUse(Spec):
     def applying(self, card: str | None, precision: str, decoder: str) -> list[Override]:
         """The overrides that apply, in order."""
         return [o for o in self.overrides if o.applies(card, precision, decoder)]
+
+    def contexts(self) -> Iterator[tuple[str, int]]:
+        """Every launch setting that says how many tokens a request may hold, on whatever card."""
+        for launch in (self.launch, *(override.launch for override in self.overrides)):
+            yield from ((name, int(launch[name])) for name in CONTEXT_SETTINGS if name in launch)
 
     def launch_on(self, card: str | None, precision: str, decoder: str) -> dict[str, Scalar]:
         """The launch settings for a precision and a decoder on a card (none: no particular card)."""

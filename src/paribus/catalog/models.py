@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from paribus.catalog.engine_use import (
     CONTEXT_SETTINGS,
@@ -23,7 +23,8 @@ from paribus.catalog.engine_use import (
     Override,
     split_launch,
 )
-from paribus.catalog.specs import UNPINNED, Scalar, Sha256, SlugName, Spec, Text, stays_inside
+from paribus.catalog.sources import Repository
+from paribus.catalog.specs import UNPINNED, Scalar, Sha256, SlugName, Spec, Text
 from paribus.catalog.switches import switch_faults
 from paribus.catalog.weights import CardKind, Drafter, Needs, Precision, Weights
 from paribus.conditions import SystemName, hash12
@@ -165,7 +166,7 @@ class ModelFile(Spec):
     max_output: int | None = Field(default=None, gt=0)
     source: str
     parameters: Parameters | None = None
-    tokenizer: str | None = None
+    tokenizer: Repository | None = None
     """Hub repository of the tokenizer, where it isn't that of the weights."""
     sibling: SlugName | None = None
     """The autoregressive model that a diffusion model is compared with."""
@@ -181,16 +182,16 @@ class ModelFile(Spec):
     """What is known to go wrong or to be bounded, each with who says so."""
     notes: list[str] = []
 
-    @field_validator("tokenizer")
-    @classmethod
-    def _stays(cls, name: str | None) -> str | None:
-        return None if name is None else stays_inside(name)
-
     @model_validator(mode="after")
     def _whole(self) -> ModelFile:
         if self.context is None and self.unsupported is None:
             raise ValueError("context is missing: the longest prompt and answer together, in tokens")
         for engine, use in self.engines.items():
+            for name, value in use.contexts():
+                if self.context is not None and value > self.context:
+                    raise ValueError(
+                        f"engines.{engine}: {name} {value} is more than the model's context {self.context}"
+                    )
             unknown = sorted(set(use.precisions) - set(self.precisions))
             if unknown:
                 raise ValueError(f"engines.{engine} names the precision {unknown[0]}, which this file doesn't have")

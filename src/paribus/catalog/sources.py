@@ -12,8 +12,10 @@ from paribus.catalog.specs import UNPINNED, SlugName, Spec
 FETCHED = Path("build") / "prompts"
 """Folder, below the repository, of prompts that were fetched. Git ignores it: none of their text is stored with us."""
 
-Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|unpinned)$")]
-Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}$")]
+COMMIT = r"^([0-9a-f]{40}|unpinned)$"
+REPOSITORY = r"^[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}$"
+Commit = Annotated[str, Field(pattern=COMMIT)]
+Repository = Annotated[str, Field(pattern=REPOSITORY)]
 
 
 class PromptSource(Spec):

