@@ -14,6 +14,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from paribus.catalog import Catalog, ModelFile, System
 from paribus.catalog.fit import fit
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.adapters import llamacpp, transformers
+from paribus.engines.base import Launch
 from paribus.engines.launching import check_launch, planned_launch
 from paribus.engines.opening import way_of
 from paribus.engines.registry import engine
@@ -29,6 +31,8 @@ from paribus.engines.registry import engine
 ROOT = Path(__file__).parents[2]
 CATALOG = Catalog(ROOT)
 GOLDEN = Path(__file__).parent / "golden"
+CHECKPOINT = Path(__file__).parent / "checkpoint"
+"""Stands for a checkpoint where an engine's file is made of the checkpoint's own; its numbers are no model's."""
 PROFILES = {p.parent.name: CATALOG.hardware(p.parent.name) for p in sorted(ROOT.glob("hardware/*/hardware.yaml"))}
 
 
@@ -44,10 +48,7 @@ def command(system: System, card: str | None) -> tuple[list[str], dict[str, str]
     adapter = engine(system.name.engine)
     launch = planned_launch(Path(), system, way_of(system, adapter), system.launch_on(card))
     variables = [f"{name}={value}" for name, value in launch.variables.items()]
-    try:
-        files = adapter.files(launch)
-    except EnvironmentFault:  # one that is made of the checkpoint's own, which isn't here
-        files = {"generation_config.json": "the weights' own, with the denoising settings"}
+    files = adapter.files(replace(launch, weights=CHECKPOINT))
     return [*variables, *adapter.command(launch)], files
 
 
@@ -133,3 +134,27 @@ def test_a_recipes_limit_on_requests_is_kept() -> None:
     assert "--max-num-seqs 4 " in usual
     assert "--no-enable-prefix-caching" in usual
     assert "max_new_tokens" not in usual
+
+
+def test_systems_of_one_model_that_write_otherwise_are_launched_otherwise() -> None:
+    """Whatever makes another answer class is seen in the launch: its command, or the files beside it."""
+    seen: dict[tuple[str, str], str] = {}
+    for name, system in CATALOG.systems.items():
+        if system.unsupported_on() or system.use.hosted is not None or not system.decoder.lossy:
+            continue
+        told = repr((command(system, None), engine(system.name.engine).request_fields(planned(system))))
+        same = (f"{system.name.model}--{system.name.precision}--{system.name.engine}", told)
+        lossy = repr(sorted(system.decoder.lossy.items()))
+        assert seen.setdefault(same, lossy) == lossy, name
+    assert seen
+
+
+def planned(system: System) -> Launch:
+    return planned_launch(Path(), system, way_of(system, engine(system.name.engine)), system.launch_on())
+
+
+def test_the_file_beside_a_launch_is_shown_as_it_is_written() -> None:
+    text = (GOLDEN / "diffusiongemma-26b-a4b.txt").read_text(encoding="utf-8")
+    for bound in (0.05, 0.1):
+        assert f'"sampler_config": {{ "entropy_bound": {bound} }}' in text
+    assert "max_new_tokens" not in text
