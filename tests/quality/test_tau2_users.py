@@ -210,6 +210,21 @@ def test_what_was_left_out_and_a_scripted_user_are_flags() -> None:
     assert tau2.flags_of(HEADER.model_copy(update={"harness": {"user_simulator": "x@1", "excluded": {}}})) == []
 
 
+@pytest.mark.parametrize(
+    ("url", "endpoint", "said"),
+    [
+        ("http://127.0.0.1:9/v1", None, {"simulator_here"}),
+        ("http://10.1.2.3:9/v1", None, set()),
+        ("http://127.0.0.1:9/v1", "https://api.example.com/v1", set()),
+    ],
+    ids=["both here", "elsewhere", "the system is elsewhere"],
+)
+def test_a_simulator_beside_the_engine_that_is_measured_is_told(url: str, endpoint: str | None, said: set[str]) -> None:
+    harness = {"user_simulator": "x@1", "excluded": {}, "user_simulator_on": where(url)}
+    found = tau2.flags_of(HEADER.model_copy(update={"harness": harness, "endpoint": endpoint}))
+    assert {flag.id for flag in found} == said
+
+
 def test_a_journal_of_another_making_is_refused(task: QualityTask) -> None:
     with pytest.raises(CheckFailed, match="not made by its harness"):
         tau2.items_asked(task, ROOT, HEADER)

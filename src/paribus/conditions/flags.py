@@ -252,6 +252,12 @@ FLAGS = _table(
         "the user simulator broke dialogues off, which is no failure of the system (over 1% with failures: invalid)",
         "The user simulator, not the system, broke dialogues off: {detail}.",
     ),
+    FlagKind(
+        "simulator_here",
+        "warning",
+        "the user simulator ran on the machine that was measured: scores stand, times of answers are no speed",
+        "The user simulator ran on the measured machine: {detail}, so they are no measure of speed.",
+    ),
     FlagKind("left_out", "note", "parts of a task that a system can't do", "Left out: {detail}."),
     FlagKind(
         "possibly_seen",

@@ -39,6 +39,7 @@ from paribus.quality.tau2_package import environment_of
 from paribus.quality.tau2_probe import tool_form
 from paribus.quality.tau2_proxy import Limits, Proxy, Talk
 from paribus.quality.tau2_users import (
+    HERE,
     SIMULATOR,
     NullAgent,
     QuietUser,
@@ -230,6 +231,8 @@ def flags_of(header: Header) -> list[Flag]:
     flags = []
     if facts.get("user_simulator") == SCRIPTED:
         flags.append(flag("scripted_user", "every user said the same few things, whatever they were told"))
+    if facts.get("user_simulator_on") == HERE and header.endpoint is None:
+        flags.append(flag("simulator_here", "what it took of the machine is in their times"))
     if facts.get("excluded"):
         flags.append(flag("left_out", "; ".join(facts["excluded"].values())))
     return flags

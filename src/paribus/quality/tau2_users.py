@@ -26,6 +26,7 @@ _GREETING, _NOTHING = "Hello.", "I am sorry, I can't help with that."
 IDLE_WORDS = (_GREETING, _STOP, _NOTHING)
 """What is said in the floor's dialogues: by the user first, by the user once answered, and by the agent."""
 
+HERE = "this machine"
 _HERE = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}  # noqa: S104 (names of this machine, nothing listens there)
 
 
@@ -98,7 +99,7 @@ def where(url: str) -> str:
     """Where the simulator runs, as far as its address says (observed, shown)."""
     if url == SCRIPTED:
         return SCRIPTED
-    return "this machine" if _place(Endpoint(url, "x"))[0] == "here" else "another machine"
+    return HERE if _place(Endpoint(url, "x"))[0] == "here" else "another machine"
 
 
 def simulator_header(header: Header, simulator: UserSimulator) -> Header:
