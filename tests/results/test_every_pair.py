@@ -120,7 +120,8 @@ def run(name: str, card: str, measure: str) -> Any:
     quality = measure not in CATALOG.scenarios
     found = observed(system, launch, int(planned.declared["requests_at_once"]), quality=quality)
     kind = "quality" if quality else "speed"
-    return SimpleNamespace(conditions={"card": card} | found | planned.declared, kind=kind, origin="catalog", flags=[])
+    conditions = {"card": card} | found | planned.declared
+    return SimpleNamespace(conditions=conditions, kind=kind, origin="catalog", flags=[], quality=None)
 
 
 @cache

@@ -61,8 +61,9 @@ def test_a_summary_that_leaves_it_out_is_told() -> None:
 
 
 def test_such_a_run_is_in_no_comparison() -> None:
-    one: Any = SimpleNamespace(conditions={}, kind="speed", origin="catalog", flags=[])
-    two: Any = SimpleNamespace(conditions={}, kind="speed", origin="catalog", flags=[flag("thinking_mismatch", "x")])
+    same: dict[str, Any] = {"conditions": {}, "kind": "speed", "origin": "catalog", "quality": None}
+    one: Any = SimpleNamespace(**same, flags=[])
+    two: Any = SimpleNamespace(**same, flags=[flag("thinking_mismatch", "x")])
     assert refusals(one, one) == []
     assert ["thinking_mismatch" in str(each) for each in refusals(one, two)] == [True]
     assert "thinking_mismatch" in ANSWER_FLAGS, "shown among what is said of the answers"
