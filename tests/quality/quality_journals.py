@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from paribus.catalog import QualityTask
 from paribus.quality.journal import Entry, Header
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,3 +54,8 @@ def entry(task: str, item: str, repeat: int, text: str, *, turn: int = 0, **more
     return Entry.model_validate(
         {"task": task, "item": item, "repeat": repeat, "turn": turn, "text": text, **plain, **more}
     )
+
+
+def with_settings(task: QualityTask, **more: Any) -> QualityTask:
+    """The task with other settings."""
+    return task.model_copy(update={"settings": {**task.settings, **more}})

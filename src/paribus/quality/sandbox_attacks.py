@@ -171,7 +171,7 @@ def _judge(attack: Attack, facts: dict[str, Any], extra: list[str]) -> Finding:
     damage = _damage(attack, facts, before, text, ran)
     if damage is not None:
         return Finding(attack, "broke", damage)
-    limited = ran.status in _LIMITS.get(attack.name, ("",))[1:] or "limited" in text.splitlines()
+    limited = ran.status == _PROVEN_BY.get(attack.name) or "limited" in text.splitlines()
     if ran.status in attack.stopped:
         return Finding(attack, "held", f"stopped: {ran.status}", limited)
     if "tried" in text.splitlines():
@@ -209,17 +209,19 @@ def _excused(attack: Attack) -> bool:
     )
 
 
-_LIMITS: dict[str, tuple[str, ...]] = {
-    "cpu-loop": ("time of a program that computes", "timeout"),
-    "sleep": ("time of a program that waits", "timeout"),
-    "memory": ("memory of one process",),
-    "memory-of-many": ("memory of all processes together", "memory"),
-    "fork-bomb": ("number of processes",),
-    "fill-disk": ("size of the temporary folders",),
-    "huge-output": ("size of the output", "output"),
+_LIMITS = {
+    "cpu-loop": "time of a program that computes",
+    "sleep": "time of a program that waits",
+    "memory": "memory of one process",
+    "memory-of-many": "memory of all processes together",
+    "fork-bomb": "number of processes",
+    "fill-disk": "size of the temporary folders",
+    "huge-output": "size of the output",
 }
-"""Attacks that run into a limit: which one, and the statuses that prove it. Another proof is that the attack itself saw
-the limit and printed `limited`; one that the clock stopped first proves the clock alone."""
+"""Attacks that run into a limit, and which one."""
+_PROVEN_BY = {"cpu-loop": "timeout", "sleep": "timeout", "memory-of-many": "memory", "huge-output": "output"}
+"""The status that proves a limit. Another proof is that the attack itself saw the limit and printed `limited`; one that
+the clock stopped first proves the clock alone."""
 
 _BY_GROUP = ("memory-of-many", "fork-bomb")
 
@@ -230,7 +232,7 @@ def proven(findings: Sequence[Finding]) -> list[str]:
     met = {f.attack.name for f in findings if f.result == "held" and f.limited and not _excused(f.attack)}
     return [
         words + (f" (control group v{found.version})" if name in _BY_GROUP else "")
-        for name, (words, *_) in _LIMITS.items()
+        for name, words in _LIMITS.items()
         if name in met
     ]
 

@@ -77,6 +77,7 @@ class Program:
 
     def __init__(self, source: str, call: str | None, official: bool) -> None:
         self.source, self.call, self.official = source, call, official
+        self.has_names = official or call is not None  # those that the benchmark's own grader imports
 
 
 def limit(settings: dict[str, Any], cpu_s: int) -> None:
@@ -188,7 +189,7 @@ def run_program(program: Program, main: types.ModuleType) -> None:
     except OSError:
         pass
     code = compile(source, _SOURCE, "exec", dont_inherit=True)
-    if program.official or program.call is not None:
+    if program.has_names:
         official_names(main)
     if program.official:
         sys.setrecursionlimit(50_000)
@@ -412,7 +413,7 @@ def serve() -> None:
         content = receive(incoming)
         if order["what"] == "program":
             program = Program(content.decode("utf-8", "replace"), order["call"], order["official"])
-            if program.official or program.call is not None:
+            if program.has_names:
                 for module in _OFFICIAL_NAMES.split():
                     __import__(module)  # Once here: in a process for each test it would take as long as the test.
             continue

@@ -24,6 +24,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from paribus.catalog import QualityTask
 from paribus.quality.data import Item, Items
@@ -36,7 +37,7 @@ _BRACES = re.compile(r"(?P<box>\\(?:boxed|fbox|framebox)\s*+\{)|\\.|[{}]", re.DO
 _BARE_BOX = re.compile(r"\\(?:boxed|fbox)\s*+(\d{1,30})")
 _MARKS = r"[ \t*_$(\[\"'`]*+"
 _PHRASE = re.compile(
-    rf"{ANSWER}(?:(?P<label>[ \t*_$\"'`)]*+(?:\([^()\n]{{1,40}}\)[ \t*_]*+)?(?:[]:=>→|]|[-–—][ \t]|(?P<head>\n)))|"
+    rf"{ANSWER}(?:(?:[ \t*_$\"'`)]*+(?:\([^()\n]{{1,40}}\)[ \t*_]*+)?(?:[]:=>→|]|[-–—][ \t]|(?P<head>\n)))|"
     rf"(?:,?[ \t*_]+(?!not\b|if\b|key\b|choices?\b|{IS})(?:we are looking for|[^\W\d_]{{1,15}})){{0,6}}+,?"
     rf"{_MARKS}{IS})",
     re.IGNORECASE,
@@ -94,6 +95,11 @@ class _Final:
     words: str
     firm: bool
 
+    @cached_property
+    def value(self) -> int | None:
+        """The integer that the words state, or null."""
+        return as_integer(self.words)
+
 
 class AimeFamily:
     """Integer answers; avg over the repeats is the headline, the majority vote stands beside it."""
@@ -140,7 +146,7 @@ def final_answer(text: str) -> str | None:
     for one in sorted([*_boxes(text), *_statements(text), *_marked_lines(text)]):
         if chosen is None or one.firm or not chosen.firm or _gives_way(chosen, one, corrections):
             chosen = one
-    if chosen is not None and as_integer(chosen.words) is not None:
+    if chosen is not None and chosen.value is not None:
         return chosen.words
     last = _last_words(text[chosen.end :] if chosen else text)
     return last if last is not None or chosen is None else chosen.words
@@ -149,7 +155,7 @@ def final_answer(text: str) -> str | None:
 def _gives_way(firm: _Final, loose: _Final, corrections: Sequence[int]) -> bool:
     """Whether a firm answer gives way to a loose one behind it: a correction between the two, or no integer."""
     index = bisect_left(corrections, firm.end)
-    return (index < len(corrections) and corrections[index] < loose.begin) or as_integer(firm.words) is None
+    return (index < len(corrections) and corrections[index] < loose.begin) or firm.value is None
 
 
 def _boxes(text: str) -> Iterator[_Final]:

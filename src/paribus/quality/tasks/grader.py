@@ -18,7 +18,7 @@ from typing import Any
 from paribus.conditions import EnvironmentFault
 from paribus.quality.calibration import usable_cores
 from paribus.quality.sandbox import Box, Limits, Ran, opened
-from paribus.quality.tasks.pickled import TestCase
+from paribus.quality.tasks.pickled import PackedCases, TestCase
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Program:
 
     code: str
     call: str | None
-    cases: Sequence[TestCase]
-    """Hashable: a tuple, or `PackedCases`, which are unpacked while a program runs only."""
+    cases: tuple[TestCase, ...] | PackedCases
+    """Packed ones are unpacked while a program runs only."""
     official: bool = False
 
 

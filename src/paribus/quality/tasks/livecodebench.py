@@ -91,10 +91,15 @@ class LiveCodeBenchFamily:
         What was graded before is forgotten: it belongs to another run.
         """
         self._verdicts.clear()
-        strict = [_program(item, code) for item, text in answers if (code := last_code(text)) and code.strip()]
+        strict: list[Program] = []
+        taken: list[Program] = []
+        for item, text in answers:  # both of an item at once: its tests are unpacked for both
+            if (code := last_code(text)) and code.strip():
+                strict.append(_program(item, code))
+            if (code := official_code(text)).strip():
+                taken.append(_program(item, code))
         self._grade_all(strict, task, progress)
         right = {program for program in strict if self._verdicts[program].right}
-        taken = [_program(item, code) for item, text in answers if (code := official_code(text)).strip()]
         self._grade_all([replace(one, official=True) for one in taken if one not in right], task, progress)
 
     @property

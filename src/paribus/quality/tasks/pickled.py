@@ -9,10 +9,10 @@ import json
 import pickle
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 from paribus.conditions import UsageError
 
@@ -53,7 +53,7 @@ def unpickle_plain(data: bytes) -> Any:
 
 
 @dataclass(frozen=True)
-class PackedCases(Sequence[TestCase]):
+class PackedCases:
     """All tests of an item as they come, unpacked when they are looked at; only those looked at last stay unpacked.
 
     Unpacked, the tests of a whole task take gigabytes, and of one item megabytes: many programs share one of these.
@@ -70,12 +70,8 @@ class PackedCases(Sequence[TestCase]):
     def __len__(self) -> int:
         return len(self.unpacked())
 
-    @overload
-    def __getitem__(self, index: int) -> TestCase: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[TestCase, ...]: ...
-    def __getitem__(self, index: int | slice) -> TestCase | tuple[TestCase, ...]:
-        return self.unpacked()[index]
+    def __iter__(self) -> Iterator[TestCase]:
+        return iter(self.unpacked())
 
 
 @lru_cache(maxsize=_KEPT)
