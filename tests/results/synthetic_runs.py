@@ -9,6 +9,7 @@ import shutil
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -19,6 +20,7 @@ from paribus.conditions import RunPath
 from paribus.engines.base import StartRecord
 from paribus.engines.starts import Measured, StartFolder, manifest_of
 from paribus.results.run import RunFolder
+from paribus.results.seal import seal
 from paribus.speed.files import finish
 from paribus.speed.flags import Facts
 from paribus.speed.load import WindowPlan, steady_window
@@ -170,6 +172,12 @@ class Clone:
             quality=True,
             results="results" if scaled.committed else "build/demo-results",
         )
+
+    def sealed_run(self, decoder: str, **given: Any) -> RunFolder:
+        """One run as `run` makes it, sealed."""
+        run = self.run(decoder, **given)
+        seal(run, self.catalog)
+        return run
 
     def run(
         self,

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 from synthetic_runs import Clone, make_catalog
-from test_lossless_join import NGRAM, OTHER, canary
+from test_lossless_join import NGRAM, OTHER, canary, table
 
 from paribus.conditions import CheckFailed
-from paribus.results.build import DATABASE, build
+from paribus.results.build import build
 from paribus.results.check import check
 from paribus.results.compare import compare
 from paribus.results.data import RunData
@@ -58,9 +57,8 @@ def fresh(clone: Clone, tmp_path: Path) -> Callable[[], Clone]:
 
 def verdicts(clone: Clone) -> list[tuple[Any, ...]]:
     build(clone.root)
-    with duckdb.connect(str(clone.root / DATABASE), read_only=True) as database:
-        about = database.execute("SELECT gate, system, standing, sentence, prompts FROM lossless").fetchall()
-        return [*about, *database.execute("SELECT run_id, flag FROM flags WHERE flag = 'not_lossless'").fetchall()]
+    about = table(clone, "SELECT gate, system, standing, sentence, prompts FROM lossless")
+    return [*about, *table(clone, "SELECT run_id, flag FROM flags WHERE flag = 'not_lossless'")]
 
 
 @pytest.mark.parametrize(("right", "standing"), [(0, "failed"), (10, "passed"), (9, "undecided")])

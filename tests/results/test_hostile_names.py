@@ -17,7 +17,6 @@ from synthetic_runs import Clone, make_catalog
 from paribus.cli import app
 from paribus.results.check import check
 from paribus.results.run import RunFolder
-from paribus.results.seal import seal
 
 ROOT = Path(__file__).parents[2]
 HTML = "<script>alert(1)</script>"
@@ -33,10 +32,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
 
 @pytest.fixture(scope="module")
 def runs(clone: Clone) -> tuple[RunFolder, RunFolder]:
-    made = clone.run("plain", words=20), clone.run("ngram-simple-n4-m4", words=20)
-    for run in made:
-        seal(run, clone.catalog)
-    return made
+    return clone.sealed_run("plain", words=20), clone.sealed_run("ngram-simple-n4-m4", words=20)
 
 
 @pytest.fixture

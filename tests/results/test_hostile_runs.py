@@ -17,7 +17,6 @@ from paribus.cli import app
 from paribus.results.build import build
 from paribus.results.check import check
 from paribus.results.run import RunFolder
-from paribus.results.seal import seal
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +27,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
 
 @pytest.fixture(scope="module")
 def runs(clone: Clone) -> tuple[RunFolder, RunFolder]:
-    made = clone.run("plain", words=20), clone.run("ngram-simple-n4-m4", words=20)
-    for run in made:
-        seal(run, clone.catalog)
-    return made
+    return clone.sealed_run("plain", words=20), clone.sealed_run("ngram-simple-n4-m4", words=20)
 
 
 @pytest.fixture

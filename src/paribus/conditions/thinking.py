@@ -67,13 +67,19 @@ def _opens(text: str, tags: Tags) -> bool:
 
 def _end(text: str, tags: Tags) -> re.Match[str] | None:
     """The first closing tag that stands on a line of its own, or is neither code nor quoted."""
-    return next((end for end in tags.ends.finditer(text) if end["line"] or not _quoted(text, end)), None)
+    fences = seen = 0
+    for end in tags.ends.finditer(text):
+        fences += len(_FENCE.findall(text, seen, end.start()))
+        seen = end.start()
+        if end["line"] or not (fences % 2 or _quoted(text, end.start())):
+            return end
+    return None
 
 
-def _quoted(text: str, end: re.Match[str]) -> bool:
-    line = text[text.rfind("\n", 0, end.start()) + 1 : end.start()]
-    code = len(_FENCE.findall(text, 0, end.start())) % 2 or line.count("`") % 2
-    return bool(code) or text[: end.start()].endswith(("'", '"'))
+def _quoted(text: str, at: int) -> bool:
+    """Whether what stands there is quoted, or code in its line."""
+    begins = text.rfind("\n", 0, at) + 1
+    return text.count("`", begins, at) % 2 == 1 or text.endswith(("'", '"'), 0, at)
 
 
 @dataclass(frozen=True)

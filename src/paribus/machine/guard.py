@@ -47,7 +47,7 @@ def dies_with(parent: int, number: int) -> Callable[[], None]:
     return arrange
 
 
-def _fields(pid: int) -> list[str] | None:
+def process_fields(pid: int) -> list[str] | None:
     """A process's facts in /proc from its state on (zombies have them too); None where it isn't there."""
     try:
         # The name in brackets may hold anything, brackets and blanks included: read after the last one.
@@ -61,7 +61,7 @@ def _parents() -> dict[int, int]:
     parents: dict[int, int] = {}
     if _LINUX:
         for entry in os.scandir("/proc"):
-            fields = _fields(int(entry.name)) if entry.name.isdigit() else None
+            fields = process_fields(int(entry.name)) if entry.name.isdigit() else None
             if fields is not None and fields[0] not in "ZX":
                 parents[int(entry.name)] = int(fields[1])
         return parents
@@ -77,11 +77,11 @@ def children_of(pid: int) -> dict[int, str]:
     """The processes that a process started and that are its own, each with its start time (Linux)."""
     with contextlib.suppress(OSError):
         listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return {int(child): fields[19] for child in listed if (fields := _fields(int(child))) is not None}
+        return {int(child): fields[19] for child in listed if (fields := process_fields(int(child))) is not None}
     return {}
 
 
-def reap(orphans: Mapping[int, str], patience_s: float = 2.0) -> None:
+def reap_orphans(orphans: Mapping[int, str], patience_s: float = 2.0) -> None:
     """Wait for processes whose parent was killed, as far as they came to us; nobody else's exit code is touched.
 
     `orphans`: as `children_of` told them of the parent while it was there. What isn't dead after the patience is left.
@@ -89,7 +89,7 @@ def reap(orphans: Mapping[int, str], patience_s: float = 2.0) -> None:
     """
     end = time.monotonic() + patience_s
     for pid, began in orphans.items():
-        while (fields := _fields(pid)) is not None and (fields[1], fields[19]) == (str(os.getpid()), began):
+        while (fields := process_fields(pid)) is not None and (fields[1], fields[19]) == (str(os.getpid()), began):
             if time.monotonic() > end:
                 break
             with contextlib.suppress(ChildProcessError):

@@ -20,6 +20,7 @@ from types import FrameType
 
 from paribus.conditions import UsageError
 from paribus.machine import guard
+from paribus.machine.holding import SIGNALS
 
 VARIABLE = "PARIBUS_WORKFLOW_PID"
 LAST_RESORT_S = 4.0
@@ -33,12 +34,9 @@ class Stopped(SystemExit):
 
 def start_time(pid: int) -> str | None:
     """When a process started, as the system counts it; None when it isn't there (or is a zombie)."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        if not Path("/proc/self").exists():
-            return _alive_elsewhere(pid)
-        return None
+    fields = guard.process_fields(pid)
+    if fields is None:
+        return None if Path("/proc/self").exists() else _alive_elsewhere(pid)
     return None if fields[0] in "ZX" else fields[19]
 
 
@@ -104,7 +102,7 @@ def arm_last_resort(code: int) -> None:
 def _install(number: int) -> object:
     def stop(received: int, _frame: FrameType | None) -> None:
         # Cleaning up must not be interrupted; the last resort bounds it.
-        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for each in SIGNALS:
             signal.signal(each, signal.SIG_IGN)
         code = 130 if received == signal.SIGINT else 143
         arm_last_resort(code)
@@ -125,7 +123,7 @@ def watch_parent() -> Iterator[None]:
         print("paribus: the workflow that started this job is gone: stopping", file=sys.stderr, flush=True)
         raise Stopped(143)
     ended = threading.Event()
-    before = {number: _install(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {number: _install(number) for number in SIGNALS}
 
     def watch(watched: _Workflow) -> None:
         while not ended.wait(_POLL_S):

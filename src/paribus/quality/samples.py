@@ -107,9 +107,10 @@ def accounts(entries: tuple[Entry, ...]) -> dict[str, Any]:
     capped = any(entry.capped for entry in entries)
     first, last = entries[0], entries[-1]
     spent = _total([entry.e2e_ns for entry in entries])
-    counted = [_reasoning(entry) for entry in entries]
-    pairs = zip(entries, counted, strict=True)
-    found = thought(standard_tokens(_parts(entry)[0]) if each is None else each for entry, each in pairs)
+    parts = [_parts(entry) for entry in entries]
+    counted = [_reasoning(*each) for each in zip(entries, parts, strict=True)]
+    pairs = zip(parts, counted, strict=True)
+    found = thought(standard_tokens(reasoning) if each is None else each for (reasoning, _), each in pairs)
     return {
         "status": "failed" if failed else "capped" if capped else "ok",
         "error": failed,
@@ -118,7 +119,7 @@ def accounts(entries: tuple[Entry, ...]) -> dict[str, Any]:
         "prompt_tokens": _total([entry.prompt_tokens for entry in entries]),
         "tokens": _total([entry.completion_tokens for entry in entries]),
         "reasoning_tokens": _total(counted),
-        "reasoning_split": any(_split(entry) for entry in entries),
+        "reasoning_split": any(_split(*each) for each in zip(entries, parts, strict=True)),
         "ttft_ms": None if first.ttft_ns is None else first.ttft_ns / 1e6,
         "answer_time_ms": None if spent is None else spent / 1e6,
         "turns": len(entries),
@@ -138,7 +139,7 @@ def counted(correct: float, marks: Mapping[str, float], status: str) -> tuple[fl
     return 0.0, {name: value if name in BY_THEIR_RULES else 0.0 for name, value in marks.items()}
 
 
-def _reasoning(entry: Entry) -> int | None:
+def _reasoning(entry: Entry, parts: tuple[str, str]) -> int | None:
     """Reasoning tokens of one request: as counted by the engine; none where there is no reasoning to be seen.
 
     An engine that sends reasoning and doesn't count it (vLLM), or counts none of it: the answer's tokens, split in
@@ -147,7 +148,7 @@ def _reasoning(entry: Entry) -> int | None:
     """
     if entry.reasoning_tokens:
         return entry.reasoning_tokens
-    reasoning, answer = _parts(entry)
+    reasoning, answer = parts
     if not reasoning:
         return 0
     if entry.completion_tokens is None:
@@ -156,9 +157,9 @@ def _reasoning(entry: Entry) -> int | None:
     return round(entry.completion_tokens * thought / max(1, thought + said))
 
 
-def _split(entry: Entry) -> bool:
+def _split(entry: Entry, parts: tuple[str, str]) -> bool:
     """Whether a request's reasoning tokens are our split."""
-    return not entry.reasoning_tokens and entry.completion_tokens is not None and bool(_parts(entry)[0])
+    return not entry.reasoning_tokens and entry.completion_tokens is not None and bool(parts[0])
 
 
 def _parts(entry: Entry) -> tuple[str, str]:

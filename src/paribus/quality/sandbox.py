@@ -226,7 +226,7 @@ class Box:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        guard.reap(inner)
+        guard.reap_orphans(inner)
 
     def _send(self, data: bytes, deadline: float) -> None:
         assert self._process.stdin is not None

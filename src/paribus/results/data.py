@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 
 from paribus.conditions import CheckFailed, UsageError
@@ -64,6 +65,10 @@ class RunData:
         return {row.length for rows in self.rows for row in rows}
 
 
+_FLOATS = attrgetter(*(column.name for column in fields(Row) if "float" in str(column.type)))
+"""The columns of a row that could hold a number that is none; the others are read as what they are."""
+
+
 def lite_rows(folder: Path) -> list[Row]:
     """A start's `requests-lite.parquet`, written by anybody."""
     path = open_parquet(folder, "requests-lite.parquet")
@@ -71,8 +76,7 @@ def lite_rows(folder: Path) -> list[Row]:
         rows = read_rows(path)
     except UsageError as error:
         raise CheckFailed(str(error)) from error
-    values = (getattr(row, column.name) for row in rows for column in fields(Row))
-    if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+    if not all(math.isfinite(value) for row in rows for value in _FLOATS(row) if value is not None):
         raise CheckFailed(f"{shown(path)} holds a number that is none (NaN or infinite)")
     return rows
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from paribus.catalog.declare import part_name
 from paribus.conditions import RunPath, SystemName, is_slug
+from paribus.results.findings import short
 
 Values = Mapping[str, Any]
 LARGEST = 2**31 - 1
@@ -71,7 +72,7 @@ def forms(declared: Values, observed: Values) -> Iterator[str]:
         for name, (form, holds) in table.items():
             value = values.get(name)
             if value is not None and not holds(value):
-                yield f"{name} is {how} {_short(value)}, which is not {form}"
+                yield f"{name} is {how} {short(value)}, which is not {form}"
 
 
 def names(declared: Values, path: RunPath) -> Iterator[str]:
@@ -87,14 +88,14 @@ def names(declared: Values, path: RunPath) -> Iterator[str]:
     }
     for key, value in wanted.items():
         if declared.get(key) != value:
-            yield f"{key} is declared {_short(declared.get(key))} and the path says {value!r}"
+            yield f"{key} is declared {short(declared.get(key))} and the path says {value!r}"
     if (declared.get("scenario") is None) == (declared.get("task") is None):
         yield "either a scenario or a task must be declared"
     named = {_measure(declared, part=False)} | (
         {_measure(declared, part=True)} if declared.get("items_hash") else set()
     )
     if path.measure not in named:
-        words = " or ".join(_short(each) for each in sorted(named))
+        words = " or ".join(short(each) for each in sorted(named))
         yield f"the measure is declared {words} and the path says {path.measure!r}"
 
 
@@ -104,8 +105,3 @@ def _measure(declared: Values, *, part: bool) -> str:
     name = part_name(name, str(declared["items_hash"])) if part else name
     name += ".greedy" if declared.get("sampling_profile") == "greedy" else ""
     return name + (f".{declared.get('scale')}" if declared.get("scale") != "full" else "")
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -139,7 +139,8 @@ def _model(run: RunSummary, subject: Subject) -> Record:
     }
 
 
-NO_RESULT = ("null-agent", "guesses", "answered")
+FLOORS = ("null-agent", "guesses")
+NO_RESULT = (*FLOORS, "answered")
 """Scores that are none of the model's accuracy: what doing nothing gets, what guesses add, how much could be read."""
 
 
@@ -162,7 +163,7 @@ def _result(run: RunSummary, task: QualityTask, quality: QualitySummary, score: 
         capped=quality.capped,
         answered=quality.answered,
         partial=quality.partial,
-        **({s.name: s.value for s in quality.scores if s.name in NO_RESULT[:2]} if score.headline else {}),
+        **({s.name: s.value for s in quality.scores if s.name in FLOORS} if score.headline else {}),
     )
     return {
         "evaluation_result_id": result_id(run, score.name),

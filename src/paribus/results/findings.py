@@ -108,7 +108,7 @@ def unequal(stored: Any, made: Any, path: str = "") -> Iterator[str]:
             for number, (one, two) in enumerate(zip(stored, made, strict=True)):
                 yield from unequal(one, two, f"{path}[{number}]")
     elif not _equal(stored, made):
-        yield f"{path} is {_short(stored)} and should be {_short(made)}"
+        yield f"{path} is {short(stored)} and should be {short(made)}"
 
 
 def _list(value: Any) -> bool:
@@ -122,6 +122,7 @@ def _equal(one: Any, two: Any) -> bool:
     return type(one) is type(two) and bool(one == two)
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value as a sentence names it."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

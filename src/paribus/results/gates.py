@@ -189,9 +189,9 @@ def _limits(left: RunSummary, right: RunSummary) -> list[Difference]:
     if any(admits_fewer(*side) for side in admitted):
         one, two = (_said(*side) for side in admitted)
         found.append(Difference("admitted", "requests admitted", one, two, True))
-    invalid = [_invalid(side) for side in (left, right)]
-    if any(invalid):
-        one, two = (side or "none" for side in invalid)
+    flagged = [invalid(side) for side in (left, right)]
+    if any(flagged):
+        one, two = (side or "none" for side in flagged)
         found.append(Difference("flags", "flags that forbid a ranking", one, two, True))
     return found
 
@@ -207,7 +207,8 @@ def _said(admitted: int | None, asked: int) -> str:
     return "not read" if admitted is None else f"{admitted} of {asked}"
 
 
-def _invalid(run: RunSummary) -> str:
+def invalid(run: RunSummary) -> str:
+    """Ids of a run's invalid flags, in words; empty without any."""
     return ", ".join(dict.fromkeys(flag.id for flag in run.flags if flag.severity == "invalid"))
 
 

@@ -10,6 +10,7 @@ from itertools import product
 from paribus.catalog import Pair, Verdict
 from paribus.conditions import SystemName
 from paribus.results.data import RunData
+from paribus.results.gates import invalid
 from paribus.results.rows import stack_of
 from paribus.results.run import UNRANKED
 
@@ -253,9 +254,9 @@ def _best(side: Mapping[str, RunData], winner: str | None, *, drafts: bool) -> _
     taken = max(stand_ins, key=lambda decoder: (side[decoder].summary.ranked, sound(side[decoder]), quick(decoder)))
     if taken == first:
         return _Chosen(side[first])
-    flags = side[first].summary.flags
-    why = [f.id for f in flags if f.severity == "invalid"] or [f.id for f in flags if f.id in UNRANKED]
-    return _Chosen(side[taken], f"{taken} stands in for {first}, whose run is not ranked ({', '.join(why)})")
+    passed_over = side[first].summary
+    why = invalid(passed_over) or ", ".join(f.id for f in passed_over.flags if f.id in UNRANKED)
+    return _Chosen(side[taken], f"{taken} stands in for {first}, whose run is not ranked ({why})")
 
 
 def _speed(data: RunData, windows: bool) -> float:

@@ -7,7 +7,7 @@ A run's folder holds `start-<k>/` folders and, once sealed, `summary.json` (a `R
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -241,7 +241,7 @@ def _unbelievable(summary: RunSummary, path: RunPath) -> Iterator[str]:
     yield from forms(summary.declared, summary.observed)
     yield from names(summary.declared, path)
     quality = summary.kind == "quality"
-    race = str(summary.declared.get("scenario")).startswith(RACE)
+    race = _of_a_race(summary.declared)
     if (summary.quality is None, summary.speed is None) != (not quality, quality) or race != (summary.kind == "race"):
         yield f"its numbers are not those of a {summary.kind} run"
     if quality != (summary.declared.get("task") is not None):
@@ -307,7 +307,8 @@ def all_runs(root: Path) -> list[RunFolder]:
 
 def run_kind(manifest: Manifest) -> RunKind:
     """`race` for a candidate of a race (scenario ids of races begin with `race-`), else the manifest's kind."""
-    scenario = manifest.declared.get("scenario")
-    if manifest.kind == "speed" and isinstance(scenario, str) and scenario.startswith(RACE):
-        return "race"
-    return manifest.kind
+    return "race" if manifest.kind == "speed" and _of_a_race(manifest.declared) else manifest.kind
+
+
+def _of_a_race(declared: Mapping[str, Any]) -> bool:
+    return str(declared.get("scenario")).startswith(RACE)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container
 from dataclasses import replace
 from typing import Any
 
 from paribus.conditions import one_line
-from paribus.site.content import Content, Race, Run
+from paribus.site.content import Content, Run
 from paribus.site.page import Page, Site
 from paribus.site.pages import all_pages
 
@@ -50,24 +50,15 @@ def _path(run: Run) -> str:
 
 def _only(content: Content, *runs: Run) -> Content:
     alone = {run.id: replace(run, ratios=()) for run in runs}
-    return replace(content, runs=alone, races=tuple[Race, ...](), pairs=())
+    return replace(content, runs=alone, races=(), pairs=())
 
 
 def _fault(site: Site, make: Make) -> str:
     try:
-        for page in _pages(site):
+        for page in all_pages(site):
             make(page, site)
     except OSError:
         raise
     except Exception as error:
         return f"{type(error).__name__}: {one_line(' '.join(str(error).split()))[:200]}"
     return ""
-
-
-def _pages(site: Site) -> Iterator[Page]:
-    seen: set[str] = set()
-    for page in all_pages(site):
-        if page.path in seen:
-            raise ValueError(f"two of its pages want to be {page.path}")
-        seen.add(page.path)
-        yield page

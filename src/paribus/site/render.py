@@ -56,8 +56,10 @@ def render_site(database: Path, out: Path, root: Path) -> Rendered:
         previous = _ledger(out)
         environment, code = _environment(folder / "templates"), _code_digest(folder)
         left_out: dict[str, str] = {}
+        stale = _names(previous)
+        writer = _Writer(out, environment, code, previous)
         try:
-            writer = _written(site, _Writer(out, environment, code, previous))
+            writer.pages(site)
         except OSError:
             raise
         except Exception:
@@ -65,24 +67,21 @@ def render_site(database: Path, out: Path, root: Path) -> Rendered:
             left_out = faulty(site, lambda page, alone: _files(page, environment, alone))
             if not left_out:
                 raise
-            site = without(site, left_out)
-            writer = _written(site, _Writer(out, environment, code, previous))
+            # What the first rendering wrote stands: as it is for those that stay, to be removed for the others.
+            stale |= _names(writer.ledger)
+            changed, writer = writer.changed, _Writer(out, environment, code, {**previous, **writer.ledger})
+            writer.pages(without(site, left_out))
+            writer.changed |= changed & writer.ledger.keys()
         writer.copied("assets", _copy_assets(folder / "assets", out))
         writer.copied("data", copy_data(database, out))
     except OSError as error:
         raise EnvironmentFault(f"can't write the site into {out}: {error.strerror or error}") from error
     finally:
         content.close()
-    removed = _remove_stale(out, previous, writer.ledger)
+    removed = _remove_stale(out, stale - _names(writer.ledger))
     _write(out / LEDGER, json.dumps(writer.ledger, indent=1, sort_keys=True) + "\n")
     pages = len([p for p in writer.ledger if p.endswith(".html")])
-    return Rendered(out, pages, writer.changed, removed, left_out)
-
-
-def _written(site: Site, writer: _Writer) -> _Writer:
-    for page in all_pages(site):
-        writer.page(page, site)
-    return writer
+    return Rendered(out, pages, len(writer.changed), removed, left_out)
 
 
 Ledger = dict[str, dict[str, Any]]
@@ -94,11 +93,13 @@ class _Writer:
     def __init__(self, out: Path, environment: Environment, code: str, previous: Ledger) -> None:
         self.out, self.environment, self.code, self.previous = out, environment, code, previous
         self.ledger: Ledger = {}
-        self.changed = 0
+        self.changed: set[str] = set()
+
+    def pages(self, site: Site) -> None:
+        for page in all_pages(site):
+            self.page(page, site)
 
     def page(self, page: Page, site: Site) -> None:
-        if page.path in self.ledger:
-            raise UsageError(f"two pages of the site want to be {page.path}: ids in the database clash")
         key = _key([self.code, site.edition, page.inputs]) if page.inputs is not None else ""
         known = self.previous.get(page.path)
         if key and known and known["key"] == key and all((self.out / name).is_file() for name in known["files"]):
@@ -107,7 +108,8 @@ class _Writer:
         files = _files(page, self.environment, site)
         changed = [_write(self.out / name, text) for name, text in files.items()]
         self.ledger[page.path] = {"key": key, "files": sorted(files)}
-        self.changed += any(changed)
+        if any(changed):
+            self.changed.add(page.path)
 
     def copied(self, name: str, files: Iterable[str]) -> None:
         self.ledger[name] = {"key": "", "files": sorted(files)}
@@ -207,11 +209,10 @@ def _copy_assets(source: Path, out: Path) -> list[str]:
     return names
 
 
-def _remove_stale(out: Path, previous: Ledger, current: Ledger) -> int:
+def _remove_stale(out: Path, names: Iterable[str]) -> int:
     """Remove the files of pages that are gone. Only names below the folder that an earlier rendering wrote."""
-    keep = _names(current)
     removed = 0
-    for name in sorted(_names(previous) - keep):
+    for name in sorted(names):
         path = out / name
         if path.is_file() and path.resolve().is_relative_to(out.resolve()):
             path.unlink()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from paribus.catalog import Pair
 from paribus.results.compare import seen_words
@@ -15,13 +15,14 @@ from paribus.site.pages.joining import OWN_ANSWERS, failed, gate_words, has_scor
 from paribus.site.pages.names import run_words
 from paribus.site.pages.table import Cell, beside
 
+SIDES = ("left", "right")
+
 
 def quality_rows(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[Duel]) -> Iterator[DuelRow]:
     """Scores of both sides. One answer class has one score; a decoder has it when its lossless gates have passed."""
-    cut = [_cut(site, speed, which) for which in ("left", "right")]
-    both = [
-        _of_the_side(speed, which, named) for which, (_, named) in zip(("left", "right"), pair.sides(), strict=True)
-    ]
+    cut = [_cut(site, speed, which) for which in SIDES]
+    known = _said(site, {name: run for which in SIDES for name, run in _decoders(speed, which).items()})
+    both = [_of_the_side(speed, which, named) for which, (_, named) in zip(SIDES, pair.sides(), strict=True)]
     for task in site.tasks.values():
         runs = [
             r
@@ -37,7 +38,7 @@ def quality_rows(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[
         ]
         if not any(sides):
             continue
-        own = [_asked(site, speed, which, side) for which, side in zip(("left", "right"), sides, strict=True)]
+        own = [_asked(site, speed, which, side) for which, side in zip(SIDES, sides, strict=True)]
         left, right = (found for found, _ in own)
         cells = [
             Cell("no score", "not lossless" if lost else why) if lost or why else _score(run)
@@ -46,13 +47,13 @@ def quality_rows(site: Site, pair: Pair, card: str, demo: bool, speed: Sequence[
         if any(cut):
             verdict, href = "; ".join(found for found in cut if found), None
         elif any(why for _, why in own):
-            verdict, href = _known(site, speed), None
+            verdict, href = known, None
         elif left is not None and left is right:
-            known = (_known(site, speed), f"both scores are of {run_words(left)}")
-            verdict, href = "; ".join(part for part in known if part), None
+            both_of = (known, f"both scores are of {run_words(left)}")
+            verdict, href = "; ".join(part for part in both_of if part), None
         else:
             verdict, href = _difference(left, right)
-            pairs = zip(("left", "right"), (left, right), strict=True)
+            pairs = zip(SIDES, (left, right), strict=True)
             verdict += "".join(_inherited(site, speed, which, run) for which, run in pairs)
         yield DuelRow(task.title, "% right", cells[0], cells[1], verdict, href)
 
@@ -62,37 +63,39 @@ def _of_the_side(speed: Sequence[Duel], which: str, named: str | None) -> Callab
 
     A stack may have several, such as a diffusion model's card settings and its fast ones.
     """
-    classes = {run.row["answer_class"] for duel in speed if (run := getattr(duel, which)) is not None}
+    classes = {run.row["answer_class"] for run in _measured(speed, which)}
     if classes:
         return lambda run: run.row["answer_class"] in classes
     return lambda run: named is None or run.row["decoder"] == named
 
 
+def _measured(speed: Sequence[Duel], which: str) -> list[Run]:
+    """The speed runs that stand on one side of the duels."""
+    return [run for duel in speed if (run := getattr(duel, which)) is not None]
+
+
 def _decoders(speed: Sequence[Duel], which: str) -> dict[str, Run]:
     """The speculative decoders that stand on one side of the duels."""
-    runs = (getattr(duel, which) for duel in speed)
-    return {str(r.row["decoder"]): r for r in runs if r is not None and r.decoder_method not in OWN_ANSWERS}
+    return {str(r.row["decoder"]): r for r in _measured(speed, which) if r.decoder_method not in OWN_ANSWERS}
 
 
 def _cut(site: Site, speed: Sequence[Duel], which: str) -> str:
     """What a lossless gate found against a side's decoder; nothing where none failed."""
-    found = {name: run for name, run in _decoders(speed, which).items() if failed(site, run)}
-    return "; ".join(f"{name}: {gate_words(site, run)}" for name, run in sorted(found.items()))
+    return _said(site, {name: run for name, run in _decoders(speed, which).items() if failed(site, run)})
+
+
+def _said(site: Site, decoders: Mapping[str, Run]) -> str:
+    """What the lossless gates say of decoders."""
+    return "; ".join(f"{name}: {gate_words(site, run)}" for name, run in sorted(decoders.items()))
 
 
 def _asked(site: Site, speed: Sequence[Duel], which: str, asked: Sequence[Run]) -> tuple[Run | None, str]:
     """The run whose score is that of all runs of a side; else why none of those that there are is."""
-    side = [run for duel in speed if (run := getattr(duel, which)) is not None]
+    side = _measured(speed, which)
     own = best_of(one for one in asked if all(has_score(site, run, one) for run in side))
     if own is not None or not asked:
         return own, ""
     return None, why_no_score(site, [*side, *asked])
-
-
-def _known(site: Site, speed: Sequence[Duel]) -> str:
-    """What the lossless gates say of the decoders of both sides."""
-    runs = {name: run for which in ("left", "right") for name, run in _decoders(speed, which).items()}
-    return "; ".join(f"{name}: {gate_words(site, run)}" for name, run in sorted(runs.items()))
 
 
 def _inherited(site: Site, speed: Sequence[Duel], which: str, asked: Run | None) -> str:

@@ -96,7 +96,14 @@ def _one_class(site: Site, hardware: str, key: str, demo: bool, runs: Sequence[R
     ]
     scenarios = [s for s in site.scenarios if any(r.row["scenario_or_task"] == s for r in same)]
     leads = {s: lead_metric([r for r in same if r.row["scenario_or_task"] == s]) for s in scenarios}
-    joined = [r for r in same if not failed(site, r) and any(has_score(site, r, one) for one in runs)]
+    joined: list[Run] = []
+    waiting: list[Run] = []
+    cut: set[tuple[str, str]] = set()
+    for r in same:
+        if failed(site, r):
+            cut.add((str(r.row["decoder"]), gate_words(site, r)))
+        else:
+            (joined if any(has_score(site, r, one) for one in runs) else waiting).append(r)
     row = first.row
     thinking = ", thinking" if row["think"] else ""
     return AnswerClass(
@@ -108,8 +115,8 @@ def _one_class(site: Site, hardware: str, key: str, demo: bool, runs: Sequence[R
         scores=tuple(_score_row(site, run) for run in sorted(runs, key=lambda r: str(r.row["scenario_or_task"]))),
         scenarios=tuple((s, _lead_title(leads[s], same, s), board_path(hardware, s)) for s in scenarios),
         speeds=tuple(_speeds(site, joined, scenarios, leads)),
-        cut=tuple(sorted({(str(r.row["decoder"]), gate_words(site, r)) for r in same if failed(site, r)})),
-        waiting=tuple(_waiting(site, [r for r in same if r not in joined and not failed(site, r)], runs)),
+        cut=tuple(sorted(cut)),
+        waiting=tuple(_waiting(site, waiting, runs)),
     )
 
 
