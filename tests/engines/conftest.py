@@ -12,7 +12,7 @@ from private_catalog import MODEL
 
 from paribus.catalog import Catalog, Job, Plan, PlannedMeasure, Totals
 from paribus.conditions import run_id
-from paribus.engines import engine_build_id
+from paribus.engines import environment_build
 
 SERVER = Path(__file__).with_name("played_server.py")
 
@@ -86,7 +86,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    python = root / "build" / "envs" / f"llamacpp-{engine_build_id(root, 'llamacpp')}" / "bin" / "python"
+    python = root / "build" / "envs" / f"llamacpp-{environment_build(root, 'llamacpp')}" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.symlink_to(sys.executable)
     marker = python.parent.parent.with_name(python.parent.parent.name + ".json")

@@ -23,8 +23,9 @@ import pyarrow.parquet as pq
 from paribus.catalog import Catalog, Job, Plan, Totals
 from paribus.catalog.configuration import Overrides, configure
 from paribus.catalog.declare import Place, declare_scenario
+from paribus.catalog.envs import engine_build
 from paribus.conditions import SystemName, run_id
-from paribus.engines import Session, StartRecord, engine_build_id, run_job
+from paribus.engines import Session, StartRecord, run_job
 from paribus.engines.counters import parse_metrics
 from paribus.engines.local import ask
 from paribus.engines.weights import total_bytes
@@ -124,7 +125,7 @@ class Repository:
         engine = found.name.engine
         config = configure(catalog, catalog.hardware("cpu"), Overrides(scale="tiny", systems=system, sampling=sampling))
         launch = {**found.launch_on("cpu"), "slots": slots}
-        build = engine_build_id(self.root, engine)
+        build = engine_build(self.root, engine) or ""
         measures = [
             declare_scenario(catalog, config, catalog.scenario(name), 1).planned(
                 found, build, launch, Place("cpu", "m-test", 1)

@@ -93,7 +93,7 @@ def smol(python: Path) -> Path:
     """SmolLM2's weights as a folder."""
     fetch_weights(ROOT, Catalog(ROOT), "smollm2-135m--q4-1", print)
     file = weights_path(ROOT, "smollm2-135m", "q4-1")
-    return made(python, "smollm2-wide", ROOT / "envs" / "vllm-cpu" / "dequantise.py", str(file))
+    return made(python, "smollm2-wide", Path(__file__).with_name("dequantise.py"), str(file))
 
 
 @pytest.fixture(scope="session")

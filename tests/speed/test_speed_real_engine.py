@@ -10,8 +10,9 @@ import pytest
 from paribus.catalog import Catalog, Job, Plan, Totals
 from paribus.catalog.configuration import Overrides, configure
 from paribus.catalog.declare import Place, declare_scenario
+from paribus.catalog.envs import engine_build
 from paribus.conditions import run_id
-from paribus.engines import build_environment, engine_build_id, fetch_weights, run_job
+from paribus.engines import build_environment, fetch_weights, run_job
 from paribus.speed.flags import admits_fewer
 from paribus.speed.race import StartPart, read_part
 from paribus.speed.run import measure_speed_start
@@ -52,7 +53,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> StartPart:
     launch = {**system.launch_on("cpu"), "slots": 16, "context_per_slot": 1024, "threads": 1}
     config = configure(catalog, catalog.hardware("cpu"), Overrides(scale="windowed", systems=SYSTEM))
     declared = declare_scenario(catalog, config, catalog.scenario("c16-short"), 1)
-    measure = declared.planned(system, engine_build_id(root, "llamacpp"), launch, Place("cpu", "m-test", 1))
+    measure = declared.planned(system, engine_build(root, "llamacpp") or "", launch, Place("cpu", "m-test", 1))
     job = Job(
         job=f"{run_id(measure.run)}-1", kind="speed", system=SYSTEM, start=1, lead=0, measures=[measure], launch=launch,
         engine="llamacpp", done=False, needs=[], priority=0, seconds=1,

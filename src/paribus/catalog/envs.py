@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 from pathlib import Path
 
 from paribus.catalog.tasks import QualityTask
 from paribus.catalog.weights import Weights
-from paribus.conditions import hash12, slug
+from paribus.conditions import hash12, sha256_file, slug
 
 SELECTING = ("group", "window", "sample_per_category", "sample_seed")
 """Settings of a task that decide which rows of a larger set are its items."""
@@ -18,7 +17,7 @@ SELECTING = ("group", "window", "sample_per_category", "sample_seed")
 def lock_hash(root: Path, engine: str) -> str | None:
     """First 12 hex digits of the sha256 of `envs/<engine>/requirements.txt`; None when the engine has no lock."""
     path = root / "envs" / slug(engine, "engine") / "requirements.txt"
-    return _sha256(path)[:12] if path.is_file() else None
+    return sha256_file(path)[:12] if path.is_file() else None
 
 
 def engine_build(root: Path, engine: str) -> str | None:
@@ -32,11 +31,7 @@ def engine_build(root: Path, engine: str) -> str | None:
     programs = {path.relative_to(root).as_posix(): path for folder in folders for path in folder.rglob("*.py")}
     if lock is None or not programs:
         return lock
-    return f"{lock}.{hash12({name: _sha256(path) for name, path in programs.items()})[:8]}"
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return f"{lock}.{hash12({name: sha256_file(path) for name, path in programs.items()})[:8]}"
 
 
 def program_hash(name: str) -> str | None:
@@ -45,7 +40,7 @@ def program_hash(name: str) -> str | None:
     Libraries beside it aren't in it: the version that the running server tells is observed, and gates comparisons.
     """
     found = shutil.which(name)
-    return _sha256(Path(found))[:12] if found else None
+    return sha256_file(Path(found))[:12] if found else None
 
 
 def environment_marker(engine: str, build: str) -> str:

@@ -26,7 +26,7 @@ from paribus.catalog.engine_use import (
 from paribus.catalog.sources import Repository
 from paribus.catalog.specs import UNPINNED, Scalar, Sha256, SlugName, Spec, Text
 from paribus.catalog.switches import switch_faults
-from paribus.catalog.weights import CardKind, Drafter, Needs, Precision, Weights
+from paribus.catalog.weights import UNQUANTISED, CardKind, Drafter, Needs, Precision, Weights
 from paribus.conditions import SystemName, hash12
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "KERNEL_SETTINGS",
     "NEUTRAL",
     "UNPINNED",
-    "UNQUANTISED",
     "CardKind",
     "Decoder",
     "Drafter",
@@ -68,8 +67,6 @@ NEUTRAL: Mapping[str, float | int] = {
     "repetition_penalty": 1.0,
 }
 """The value of each sampling setting with which it does nothing."""
-UNQUANTISED = frozenset({"bf16", "f16", "f32"})
-"""Precisions whose name says that nothing is quantised."""
 
 
 class Sampling(Spec):
@@ -351,7 +348,8 @@ class System:
     @property
     def quantised(self) -> bool:
         """Whether its weights are quantised, as far as its file says."""
-        return self.name.precision not in UNQUANTISED or self.precision.quantization not in (None, "none")
+        said = self.precision.quantization
+        return self.name.precision not in UNQUANTISED if said is None else said != "none"
 
     def _kernels(self, launch: Mapping[str, Scalar]) -> dict[str, Scalar]:
         """The kernels that a launch chooses for quantised weights; what is left to the engine follows from the card."""

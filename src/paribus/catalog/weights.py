@@ -25,7 +25,9 @@ _FORMS = {
     },
 }
 """How the names of weights look by source. A branch (`main`) pins nothing, and nothing may be read as a flag."""
-SIXTEEN_BITS = frozenset({"bf16", "f16", "f32", "none"})
+UNQUANTISED = frozenset({"bf16", "f16", "f32"})
+"""Precisions that are named after a type of numbers: their weights are not quantised."""
+SIXTEEN_BITS = UNQUANTISED | {"none"}
 """Types of a cache that is not quantised, or is none."""
 
 

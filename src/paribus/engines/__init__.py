@@ -13,7 +13,7 @@ from paribus.engines.base import (
 )
 from paribus.engines.envs import (
     build_environment,
-    engine_build_id,
+    environment_build,
     environment_folder,
     environment_marker,
     environment_python,
@@ -41,8 +41,8 @@ __all__ = [
     "build_environment",
     "check_launch",
     "engine",
-    "engine_build_id",
     "engines",
+    "environment_build",
     "environment_folder",
     "environment_marker",
     "environment_python",

@@ -1,9 +1,10 @@
 """Launch settings that decide the answers, and what each may say; variables that a file may set.
 
-Quality belongs to an answer class, and launch settings are no part of it (PROTOCOL rules 2 to 5). A setting that would
-change the answers is therefore refused, unless it only repeats what the answer class says already: the precision's own
-type of keys and values, its quantisation, its type of numbers. Each adapter has a table of such settings
-(`Adapter.deciding`) and a list of the variables that a file may give its process (`Adapter.variables`).
+Quality belongs to an answer class, and launch settings are no part of it (PROTOCOL rules 2 to 5), but for the kernels
+of quantised weights (`KERNEL_SETTINGS`), which may be set and are counted. Any other that would change the answers is
+therefore refused, unless it only repeats what the answer class says already: the precision's own type of keys and
+values, its quantisation, its type of numbers. Each adapter has a table of such settings (`Adapter.deciding`) and a list
+of the variables that a file may give its process (`Adapter.variables`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def check_allowed(engine: Engine, launch: Launch) -> None:
         rule, value = engine.deciding[name], launch.settings[name]
         if not rule.allows(system, name, value):
             raise UsageError(
-                f"{system.name}: the launch setting {name}: {value} would change the answers, and launch settings are "
+                f"{system.name}: the launch setting {name}: {value} would change the answers, and such settings are "
                 f"no part of what quality belongs to: {rule.instead}"
             )
     unknown = sorted(launch.variables.keys() - engine.variables)
@@ -52,7 +53,7 @@ def check_allowed(engine: Engine, launch: Launch) -> None:
 
 
 def own(which: str) -> Deciding:
-    """It may repeat what the precision declares: `kv_cache`, `quantization` or `dtype`. What says nothing may stand."""
+    """It may repeat what the precision declares, by a name of `NUMBERS`. What says nothing may stand."""
 
     def allows(system: System, name: str, value: Scalar) -> bool:  # noqa: ARG001 (a rule's signature)
         return word(value) in NOT_SAID or word(value) == declared_numbers(system).get(which)

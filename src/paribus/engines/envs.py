@@ -20,7 +20,7 @@ def lock_file(root: Path, engine: str) -> Path:
     return root / "envs" / slug(engine, "engine") / "requirements.txt"
 
 
-def engine_build_id(root: Path, engine: str) -> str:
+def environment_build(root: Path, engine: str) -> str:
     """The environment's build: the first 12 hex digits of the sha256 of its lock file's bytes."""
     build = places.lock_hash(root, engine)
     if build is None:
@@ -30,12 +30,12 @@ def engine_build_id(root: Path, engine: str) -> str:
 
 def environment_folder(root: Path, engine: str) -> Path:
     """Where the engine's environment is built: `build/envs/<engine>-<lock hash12>`."""
-    return root / "build" / "envs" / f"{engine}-{engine_build_id(root, engine)}"
+    return root / "build" / "envs" / f"{engine}-{environment_build(root, engine)}"
 
 
 def environment_marker(root: Path, engine: str) -> Path:
     """The marker file beside the environment, written when it is whole."""
-    return root / places.environment_marker(engine, engine_build_id(root, engine))
+    return root / places.environment_marker(engine, environment_build(root, engine))
 
 
 def environment_python(root: Path, engine: str) -> Path:
@@ -71,7 +71,7 @@ def build_environment(root: Path, engine: str, tell: Tell) -> Path:
             {
                 "schema": 1,
                 "engine": engine,
-                "build": engine_build_id(root, engine),
+                "build": environment_build(root, engine),
                 "python": ".".join(map(str, sys.version_info[:3])),
                 "packages": packages(folder),
                 "seconds": round(time.monotonic() - began, 1),

@@ -69,7 +69,7 @@ def _in_environment(launch: Launch) -> Prepared:
 
 
 def _as_program(launch: Launch) -> Prepared:
-    name = launch.system.use.program or launch.system.name.engine
+    name = launch.system.use.program or ""  # `check_program` asks for one
     program = shutil.which(name)
     if program is None:
         raise EnvironmentFault(f"the program {name} is not on the path: install it, or add its folder to PATH")
@@ -167,6 +167,8 @@ def check_launch(engine: Engine, launch: Launch) -> None:
 def check_program(engine: Engine, launch: Launch) -> None:
     """Refuse a program on the path that is none of the engine's (`UsageError`): `bash` serves no model."""
     name = launch.system.use.program
+    if launch.how == "binary" and name is None:
+        raise UsageError(f"{launch.system.name}: how: binary needs a program, the one on the path that is the server")
     if launch.how == "binary" and name not in engine.programs:
         known = ", ".join(sorted(engine.programs)) or "none at all"
         raise UsageError(f"{launch.system.name}: {engine.name} is not the program {name} on the path; known: {known}")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paribus.catalog import System
-from paribus.catalog.models import UNQUANTISED
+from paribus.catalog.weights import UNQUANTISED
 
 NUMBERS = ("kv_cache", "quantization", "dtype", "state_cache")
 """Conditions that a server tells of its numbers: types of keys and values, of the weights, of what is computed, of the

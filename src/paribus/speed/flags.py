@@ -45,7 +45,7 @@ class Facts:
     cached_tokens: int | None = None
     """Prompt tokens from a cache, as usage or the engine's counter says."""
     digests: Sequence[tuple[str, str]] = ()
-    """(prompt id, hash of the visible answer) of each answered request."""
+    """(prompt id, hash of what was delivered) of each answered request."""
     without_usage: Collection[str] = ()
     """How the tokens of answers without usage were counted: methods of `TokenCount`."""
     without_done: int = 0

@@ -30,6 +30,3 @@ def _pins(name: str) -> bool:
     words = name.lower().split("_")
     least = words[0] == "min" and words[-1] in ("tokens", "length")
     return name.lower() in _ENDLESS or least or "steps" in words
-
-
-__all__ = ["synthetic_fields"]

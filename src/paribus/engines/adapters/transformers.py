@@ -71,7 +71,7 @@ _BOUNDS = {
 
 
 class Transformers(Adapter):
-    """The adapter; one of its environments is for cards, the other for CPUs."""
+    """The adapter; each of its environments is an engine of its own."""
 
     metrics = {f"paribus_{name}_total": name for name in COUNTERS} | {
         f"paribus_requests_{name}": name for name in GAUGES

@@ -18,8 +18,7 @@ _COMPILED = re.compile(
     r"|(?P<what3>captured \d+ rows) \(\d+ segments\) in (?P<s3>[\d.]+) s"
 )
 _CACHE = re.compile(
-    r"KV Cache (?:is allocated|VA upper bound)\. dtype: (?P<kv_cache>torch\.\w+)"
-    r"|Using KV cache dtype: (?P<kv_cache_before>torch\.\w+)"
+    r"(?:KV Cache (?:is allocated|VA upper bound)\. dtype|Using KV cache dtype): (?P<kv_cache>torch\.\w+)"
 )
 _LOADED = re.compile(r"Load weight end\..*")
 _OF_LOADED = re.compile(r"\bquant=(?P<quantization>[\w-]+)|\bdtype=(?P<dtype>torch\.\w+)")
@@ -39,9 +38,9 @@ _ARGUMENTS = {
 def numbers(info: Mapping[str, Any], log: str) -> dict[str, Any]:
     """Types of numbers where the server tells them: its arguments, which may say `auto` to the end, else its log."""
     cache, loaded = _CACHE.search(log), _LOADED.search(log)
-    found = list(_OF_LOADED.finditer(loaded[0])) if loaded else []
+    found = [cache] if cache else []
+    found += _OF_LOADED.finditer(loaded[0]) if loaded else []
     logged = {name: value for match in found for name, value in match.groupdict().items() if value}
-    logged |= {"kv_cache": cache["kv_cache"] or cache["kv_cache_before"]} if cache else {}
     told = {ours: info[name] for ours, name in _ARGUMENTS.items() if word(info.get(name) or "") not in NOT_SAID}
     return {**logged, **told}
 
