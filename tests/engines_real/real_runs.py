@@ -28,7 +28,7 @@ from paribus.conditions import SystemName, run_id
 from paribus.engines import Session, StartRecord, run_job
 from paribus.engines.counters import parse_metrics
 from paribus.engines.local import ask
-from paribus.engines.weights import total_bytes
+from paribus.engines.weights import total_bytes, weights_path
 from paribus.machine import scrub
 from paribus.results.run import all_runs
 from paribus.speed.run import measure_speed_start
@@ -117,6 +117,12 @@ class Repository:
         (place / files.name).symlink_to(files)
         marker = {"schema": 1, "weights": name, "path": files.name, "bytes": total_bytes(files)}
         place.with_name(f"{name}.json").write_text(json.dumps(marker))
+
+    def tokenizer(self, session: Session) -> tuple[str, str]:
+        """The option that gives `paribus speed` the model's own tokenizer: what a model of random weights writes says
+        nothing in standard tokens."""
+        name = session.system.name
+        return "--tokenizer", str(weights_path(self.root, name.model, name.precision))
 
     def plan(self, system: str, scenarios: tuple[str, ...], slots: int, sampling: str = "served") -> Plan:
         """A plan of one job that measures one system in some scenarios, at the tiny scale."""

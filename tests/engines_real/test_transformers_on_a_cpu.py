@@ -97,11 +97,13 @@ def agree(start, asked) -> None:
     assert start.manifest["observed"]["admitted"] == 1
 
 
-def asking(folder: Path, *options: str):
+def asking(repository: Repository, folder: Path, *options: str):
     """`paribus speed` against the server, four at once though it admits one; and its properties."""
 
     def extra(session: Session):
-        asked = speed(session, folder / "asked", *options, requests=6, at_once=4, cap=48)
+        asked = speed(
+            session, folder / "asked", *repository.tokenizer(session), *options, requests=6, at_once=4, cap=48
+        )
         return asked, ask_json(f"{session.base}/props", timeout_s=120)
 
     return extra
@@ -123,7 +125,7 @@ def seeded(session: Session) -> list[str]:
 
 def test_diffusion_gemma_writes_canvas_by_canvas(repository: Repository, python: Path, tmp_path: Path):
     system = put(repository, python, "canvases", DIFFUSION)
-    ask = asking(tmp_path)
+    ask = asking(repository, tmp_path)
     done = repository.measure(f"{system}--card", ("c1-short",), extra=lambda session: (*ask(session), seeded(session)))
     start, (asked, props, (one, same, other)) = done.starts["c1-short"], done.extra
     agree(start, asked)
@@ -172,7 +174,7 @@ def test_masked_diffusion_writes_block_by_block_and_is_a_research_implementation
     repository: Repository, python: Path, tmp_path: Path
 ):
     system = put(repository, python, "masked", MASKED)
-    done = repository.measure(f"{system}--steps-8", ("c1-short",), extra=asking(tmp_path))
+    done = repository.measure(f"{system}--steps-8", ("c1-short",), extra=asking(repository, tmp_path))
     start, (asked, props) = done.starts["c1-short"], done.extra
     agree(start, asked)
     assert props["denoising"]["steps_per_block"] == 8
@@ -191,7 +193,7 @@ def test_a_sampler_agrees_with_itself_and_not_with_one_of_another_threshold(
 
     def extra(session: Session):
         """Ask, then read the sampler again: now against the readings that this start was measured with."""
-        asked = asking(tmp_path)(session)[0]
+        asked = asking(repository, tmp_path)(session)[0]
         first = dict(session.observed)
         reference(repository, f"{system}--threshold", first["sampler_readings"])
         return asked, first, verify_sampler(session, catalog)
@@ -228,7 +230,7 @@ def test_token_by_token_and_with_drafts_that_change_nothing(repository: Reposito
             f"{system}--{decoder}",
             ("c1-short",),
             extra=lambda session, at=decoder: (
-                asking(tmp_path / at, "--temperature", "0")(session)[0],
+                asking(repository, tmp_path / at, "--temperature", "0")(session)[0],
                 greedy(session),
             ),
         )

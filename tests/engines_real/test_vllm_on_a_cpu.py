@@ -232,7 +232,7 @@ def test_block_diffusion_runs_its_true_path(repository, diffusion, tmp_path):
     system = "tiny-diffusion--bf16--vllm-cpu--canvas-32"
 
     def extra(session: Session):
-        asked = speed(session, tmp_path / "asked", requests=4, at_once=2, cap=96)
+        asked = speed(session, tmp_path / "asked", *repository.tokenizer(session), requests=4, at_once=2, cap=96)
         record(session, "vllm/diffusion")
         return asked
 
