@@ -2,6 +2,7 @@
 
 import pytest
 
+from paribus.engines import engine
 from paribus.engines.adapters.endpoint import ENGINE
 from paribus.engines.base import COUNTERS, GAUGES
 from paribus.engines.counters import KNOWN, LLAMACPP, SGLANG, VLLM, grown, named
@@ -98,6 +99,21 @@ def test_sglang_has_our_names_and_its_gauge_of_acceptance_is_not_taken_for_a_cou
     }
     assert named(SGLANG_PAGE, SGLANG, GAUGES) == {"running": 161, "waiting": 2826}
     assert acceptance(counters).acceptance_length is None
+
+
+def test_sglang_drafts_are_accepted_where_tokens_are_from_neither_a_pass_nor_a_prefill():
+    page = """\
+sglang:generation_tokens_total{is_streaming="true",model_name="m"} 900.0
+sglang:generation_tokens_total{is_streaming="false",model_name="m"} 100.0
+sglang:num_requests_total{is_streaming="true",model_name="m"} 9.0
+sglang:num_requests_total{is_streaming="false",model_name="m"} 1.0
+"""
+    assert "accepted_tokens" not in engine("sglang").counters(page), "plain decoding verifies nothing"
+    counters = engine("sglang").counters(page + 'sglang:spec_verify_calls_total{model_name="m"} 330.0\n')
+    assert counters["accepted_tokens"] == 1000 - 330 - 10
+    found = acceptance(counters)
+    assert found.acceptance_length == pytest.approx(1 + 660 / 330)
+    assert found.tokens_per_pass == pytest.approx(1000 / (330 + 10)), "prefills give a token each"
 
 
 def test_any_endpoint_is_read_by_every_engines_names():

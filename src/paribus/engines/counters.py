@@ -83,7 +83,24 @@ SGLANG: dict[str, str] = {
 }
 """SGLang with `--enable-metrics` (<https://docs.sglang.io/references/production_metrics.html>). Its acceptance length
 is a gauge over its last few steps (`sglang:spec_accept_length`), no counter: it says nothing about a window, and isn't
-read."""
+read. `sglang_accepted` counts."""
+
+
+def sglang_accepted(text: str, counters: Mapping[str, float]) -> dict[str, float]:
+    """Accepted drafts, which SGLang doesn't count by themselves. {} where nothing was drafted.
+
+    It adds a request's tokens and the passes that verified its drafts when the request ends (0.5.23:
+    sglang/srt/observability/metrics_collector.py, `observe_one_finished_request`; one more for each pass over a live
+    request: managers/scheduler_components/batch_result_processor.py). The prefill and each such pass give a token of
+    their own; the rest are drafts that reached an answer. One that is prefilled anew when memory runs short counts a
+    draft too many.
+    """
+    ended = named(text, {"sglang:num_requests_total": "requests"}, ("requests",)).get("requests")
+    generated, drafts = counters.get("generated_tokens"), counters.get("drafts")
+    if ended is None or generated is None or drafts is None:
+        return {}
+    return {"accepted_tokens": generated - drafts - ended}
+
 
 KNOWN = LLAMACPP | VLLM | SGLANG
 

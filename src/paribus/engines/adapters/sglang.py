@@ -16,7 +16,7 @@ from paribus.catalog import PromptLine, Scalar, System
 from paribus.conditions import UsageError
 from paribus.engines.base import Adapter, Compilation, How, Launch, Running, refuse_penalties, refuse_unknown
 from paribus.engines.bounds import OFF, RATE, SHARE, counts
-from paribus.engines.counters import SGLANG
+from paribus.engines.counters import SGLANG, sglang_accepted
 from paribus.engines.deciding import OF_NCCL, OF_TORCH, own
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.scoring import Call, chat_messages, gap, token_ids
@@ -247,6 +247,11 @@ class SGLang(Adapter):
             return {}
         config = _denoising(launch.system)
         return {_CONFIG: json.dumps(config, indent=1, sort_keys=True) + "\n"} if config else {}
+
+    def counters(self, metrics_text: str) -> dict[str, float]:
+        """By the table; accepted drafts from tokens, passes and requests."""
+        counted = super().counters(metrics_text)
+        return counted | sglang_accepted(metrics_text, counted)
 
     def observe(self, running: Running) -> dict[str, Any]:
         """Everything from `/server_info`: the resolved arguments, and each scheduler's own state."""
