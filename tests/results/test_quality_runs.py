@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import duckdb
@@ -16,7 +17,7 @@ from paribus.engines.base import StartRecord
 from paribus.engines.starts import Measured, StartFolder, manifest_of
 from paribus.quality.asking import Question, body_of, seed_of
 from paribus.quality.believed import asking_of
-from paribus.quality.data import item_id, load_items
+from paribus.quality.data import Item, item_id, load_items
 from paribus.quality.journal import Entry, Header, Journal, Key
 from paribus.quality.run import score_start
 from paribus.quality.tasks import family_of
@@ -40,8 +41,10 @@ def quality_run(
     scale: str = "small",
     sampling: str = "served",
     build: str = BUILD,
+    told: Callable[[Item], str] = lambda item: f"So the answer is \\boxed{{{item['answer']}}}.",
 ) -> RunFolder:
-    """A run of the integer-maths stand-in (or another task of integers) whose first `right` answers are right."""
+    """A run of the integer-maths stand-in (or another task) whose first `right` answers are right: those that `told`
+    gives for an item."""
     task = clone.catalog.task(name)
     config = clone.configuration(scale, 1).model_copy(update={"sampling": sampling})
     system = clone.catalog.system(f"{STACK}--{decoder}")
@@ -78,7 +81,7 @@ def quality_run(
         for place, item in enumerate(items.items):
             text = family_of(task).prompt(item, items, task)
             asked = Question(Key(task.task, ids[place], 0), ({"role": "user", "content": text},))
-            journal.append(_entry(header, asked, item["answer"] if place < right else 999))
+            journal.append(_entry(header, asked, told(item) if place < right else "So the answer is \\boxed{999}."))
     accepted = sorted(["seed", *header.sampling])
     seen = {"card": "Test CPU", "engine_version": "1.0", "items_hash": items.hash, "sampling_accepted": accepted}
     stamp = "2026-12-01T10:00:00Z"
@@ -90,7 +93,7 @@ def quality_run(
     return run
 
 
-def _entry(header: Header, asked: Question, answer: int) -> Entry:
+def _entry(header: Header, asked: Question, text: str) -> Entry:
     return Entry(
         **asked.key._asdict(),
         seed=seed_of(asked.key),
@@ -98,7 +101,7 @@ def _entry(header: Header, asked: Question, answer: int) -> Entry:
         attempts=1,
         status=200,
         error=None,
-        text=f"So the answer is \\boxed{{{answer}}}.",
+        text=text,
         reasoning="",
         finish_reason="stop",
         prompt_tokens=10,

@@ -28,8 +28,9 @@ def grading_words(grading: Grading) -> str:
     """Where programs were graded, and what that did to their time limit."""
     limit = grading.test_seconds * grading.factor
     speed = f"a fixed workload in {grading.workload_s:.3f} s (reference {grading.reference_s:.3f} s)"
+    on = f", {grading.interpreter}" if grading.interpreter else ""
     return (
-        f"{grading.cores} cores, {speed}: {limit:.1f} s of CPU a test, {grading.factor:.2f} times the rule's; "
+        f"{grading.cores} cores{on}, {speed}: {limit:.1f} s of CPU a test, {grading.factor:.2f} times the rule's; "
         f"{grading.starved} tests waited for a core"
     )
 

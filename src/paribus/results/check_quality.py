@@ -16,6 +16,7 @@ from paribus.quality.data import load_items
 from paribus.quality.journal import Header, read_journal
 from paribus.quality.known import read_known
 from paribus.quality.samples import LITE, LITE_COLUMNS, SAMPLES
+from paribus.quality.sandbox import available, runs_on
 from paribus.quality.score import GRADED_ELSEWHERE, grading_flags
 from paribus.quality.statistics import mean_interval, question_means
 from paribus.quality.summary import QualitySummary
@@ -58,14 +59,26 @@ def check_quality(start: Start, where: str, catalog: Catalog, report: Report, *,
             folder.mkdir()
             for name in (*COPIED, *(name for name in WHERE_THERE if (start.folder / name).exists())):
                 shutil.copyfile(plain_file(start.folder, name, JOURNAL_BYTES), folder / name)
-            if _needs_sandbox(stored.task, catalog) and not grade:
+            if _needs_sandbox(stored.task, catalog) and (why := _not_run_again(stored, grade=grade)):
                 _only_asked(folder, catalog, witness)
-                report.say("scores", where, "not checked", "this task runs code: --grade runs it again in the sandbox")
+                report.say("scores", where, "not checked", why)
             else:
                 for subject in _again(start, folder, stored, catalog, witness):
                     report.same("scores", where, *subject)
         faults = list(witness.faults())
         report.expect("requests", where, not faults, "; ".join(faults))
+
+
+def _not_run_again(stored: QualitySummary, *, grade: bool) -> str | None:
+    """Why the programs of a task's answers aren't run again; None where they are."""
+    if not grade:
+        return "this task runs code: --grade runs it again in the sandbox"
+    if (missing := available()) is not None:
+        return f"this task runs code, and there is no sandbox here: {missing}"
+    ran_on = stored.grading.interpreter if stored.grading is not None else None
+    if ran_on not in (None, runs_on()):
+        return f"its programs were graded on {ran_on}; here they would run on {runs_on()}, which takes other programs"
+    return None
 
 
 def _only_asked(folder: Path, catalog: Catalog, witness: Witness) -> None:
