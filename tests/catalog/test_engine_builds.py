@@ -68,5 +68,5 @@ def test_another_launcher_has_another_answer_class_and_other_runs() -> None:
     assert "." in build
     other = f"{build.partition('.')[0]}.00000000"
     launch = system.launch_on("cpu")
-    assert system.answer_class_hash(build) != system.answer_class_hash(other)
+    assert system.answer_class_hash(build, launch) != system.answer_class_hash(other, launch)
     assert system.declared(build, launch) != system.declared(other, launch)

@@ -173,7 +173,7 @@ def test_a_diffusion_server_admits_no_more_than_its_source_names() -> None:
 def test_lossy_settings_are_other_answer_classes_and_speculation_is_not() -> None:
     systems = CATALOG.systems
     card, fast, plain, mtp = (
-        systems[name].answer_class_hash("b")
+        systems[name].answer_class_hash("b", systems[name].launch_on())
         for name in (
             "diffusiongemma-26b-a4b--bf16--vllm--diffusion-card",
             "diffusiongemma-26b-a4b--bf16--vllm--diffusion-fast",
@@ -194,8 +194,8 @@ def test_thinking_on_and_off_are_two_systems_with_their_own_sampling() -> None:
 
 def test_a_hosted_models_effort_is_part_of_its_answer_class() -> None:
     off, on = (CATALOG.systems[f"mercury-3--hosted--hosted--undisclosed{t}"] for t in ("", "--think"))
-    assert off.answer_class("hosted")["effort"] == {"reasoning_effort": "none"}
-    assert on.answer_class("hosted")["effort"] == {"reasoning_effort": "medium"}
+    assert off.answer_class("hosted", {})["effort"] == {"reasoning_effort": "none"}
+    assert on.answer_class("hosted", {})["effort"] == {"reasoning_effort": "medium"}
     assert off.request_model == "inception/mercury-3"
     assert off.use.hosted is not None
     assert off.use.hosted.api_key_env == "OPENROUTER_API_KEY"
@@ -213,8 +213,8 @@ def test_the_hashes_of_the_system_that_has_been_measured_have_not_moved() -> Non
     }
     for decoder, system_hash in expected.items():
         system = CATALOG.systems[f"smollm2-135m--q4-1--llamacpp--{decoder}"]
-        assert system.answer_class_hash("0123456789ab") == "985cc16ccc3f"
         launch = {**system.launch_on("cpu"), "slots": 16}
+        assert system.answer_class_hash("0123456789ab", launch) == "985cc16ccc3f"
         assert hash12(system.declared("0123456789ab", launch)) == system_hash
 
 

@@ -152,7 +152,7 @@ def test_a_cache_of_few_bits_belongs_to_the_precision_and_so_to_the_answer_class
     model = plain.model.model_copy(update={"precisions": {**plain.model.precisions, plain.name.precision: precision}})
     quantised = System(model, plain.name)
     check_launch(*launch_of(quantised, {**plain.launch_on(), "kv_bits": 4}))
-    assert quantised.answer_class_hash("b") != plain.answer_class_hash("b")
+    assert quantised.answer_class_hash("b", {}) != plain.answer_class_hash("b", {})
     with pytest.raises(UsageError, match="kv_bits: 2"):
         check_launch(*launch_of(quantised, {**plain.launch_on(), "kv_bits": 2}))
 
@@ -172,7 +172,7 @@ def test_a_recipes_type_of_recurrent_state_belongs_to_the_precision_and_so_to_th
     model = plain.model.model_copy(update={"precisions": {**plain.model.precisions, plain.name.precision: precision}})
     kept = System(model, plain.name)
     check_launch(*launch_of(kept, {**plain.launch_on(), setting: "float32"}))
-    assert kept.answer_class_hash("b") != plain.answer_class_hash("b")
+    assert kept.answer_class_hash("b", {}) != plain.answer_class_hash("b", {})
     with pytest.raises(UsageError, match=f"{setting}: {other} would change"):
         check_launch(*launch_of(kept, {**plain.launch_on(), setting: other}))
 
@@ -210,7 +210,7 @@ def test_what_a_precision_says_of_its_numbers_makes_another_answer_class(field: 
     plain = system_on("vllm")
     precision = plain.precision.model_copy(update={field: "fp8"})
     model = plain.model.model_copy(update={"precisions": {**plain.model.precisions, plain.name.precision: precision}})
-    assert System(model, plain.name).answer_class_hash("b") != plain.answer_class_hash("b")
+    assert System(model, plain.name).answer_class_hash("b", {}) != plain.answer_class_hash("b", {})
 
 
 @pytest.mark.parametrize("name", STARTED)

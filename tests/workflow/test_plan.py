@@ -328,4 +328,4 @@ def test_hashes_of_declared_conditions_are_those_of_the_types():
     plan = resolve(OURS, "cpu", {"systems": str(system.name)}, around)
     job = plan.jobs[0]
     assert job.measures[0].hashes["system_hash"] == hash12(system.declared("0123456789ab", job.launch))
-    assert job.measures[0].hashes["answer_class"] == system.answer_class_hash("0123456789ab")
+    assert job.measures[0].hashes["answer_class"] == system.answer_class_hash("0123456789ab", job.launch)

@@ -313,12 +313,12 @@ class System:
             return builds.get(f"program:{self.use.program}")
         return builds.get(self.name.engine)
 
-    def answer_class(self, engine_build: str, launch: Mapping[str, Scalar] | None = None) -> dict[str, Any]:
+    def answer_class(self, engine_build: str, launch: Mapping[str, Scalar]) -> dict[str, Any]:
         """Everything that decides the answers (PROTOCOL rule 3), as JSON; its `hash12` is the `answer_class`.
 
-        `engine_build` is the build of the engine (`build_of`). Of the launch settings (none: those of no particular
-        card) only the kernels of quantised weights count. Keys that came later are there only where they say something,
-        so that the hashes of older files stay.
+        `engine_build` is the build of the engine (`build_of`). Of the launch settings only the kernels of quantised
+        weights count. Keys that came later are there only where they say something, so that the hashes of older files
+        stay.
         """
         lossy_drafter = self.drafter if self.drafter and self.drafter.lossy else None
         later = {
@@ -327,7 +327,7 @@ class System:
             "quantization": self.precision.quantization,
             "dtype": self.precision.dtype,
             "state_cache": self.precision.state_cache,
-            "kernels": self._kernels(self.launch_on() if launch is None else launch),
+            "kernels": self._kernels(launch),
             "hosted": self.use.hosted.model_dump(include={"url", "model"}, exclude_none=True)
             if self.use.hosted
             else None,
@@ -382,6 +382,6 @@ class System:
             **{name: value for name, value in later.items() if value},
         }
 
-    def answer_class_hash(self, engine_build: str, launch: Mapping[str, Scalar] | None = None) -> str:
+    def answer_class_hash(self, engine_build: str, launch: Mapping[str, Scalar]) -> str:
         """12 hex digits: the answer class that quality belongs to."""
         return hash12(self.answer_class(engine_build, launch))

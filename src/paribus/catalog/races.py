@@ -61,7 +61,7 @@ def build_of(system: System, builds: Mapping[str, str]) -> str:
     return build
 
 
-def stacks(systems: Iterable[System], builds: Mapping[str, str], card: str | None = None) -> list[Stack]:
+def stacks(systems: Iterable[System], builds: Mapping[str, str], card: str) -> list[Stack]:
     """The systems grouped into stacks, in order, as they are launched on a card (a hardware profile)."""
     found: dict[tuple[str, str], Stack] = {}
     for system in systems:
