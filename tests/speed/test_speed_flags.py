@@ -92,6 +92,7 @@ TABLE = [
     ("admits", Facts([GOOD], concurrency=16, admitted=15), Facts([GOOD], concurrency=16, admitted=14), "invalid"),
     ("admits", Facts([GOOD], concurrency=16), Facts([GOOD], concurrency=16, admitted=1), "invalid"),
     ("not_started", Facts([GOOD]), Facts([], not_started="llamacpp died while loading"), "invalid"),
+    ("interrupted", Facts([GOOD], planned=1), Facts([GOOD], planned=2), "invalid"),
     ("not_stationary", Facts([GOOD]), Facts([GOOD], warm_up="blocks differ by 9%"), "warning"),
     ("drift", drifting(1.49), drifting(1.51), "warning"),
     ("drift", drifting(1 / 1.49), drifting(1 / 1.51), "warning"),

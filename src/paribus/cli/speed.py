@@ -148,7 +148,7 @@ def _endpoint(options: Options) -> int:
             raise
         _show(options, summary, progress)
     if interrupted:
-        click.echo(f"interrupted: {options.out} holds the requests that had ended", err=True)
+        click.echo(f"interrupted: {options.out} holds what had come by then", err=True)
         return 130
     return 0
 

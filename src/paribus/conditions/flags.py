@@ -120,6 +120,13 @@ FLAGS = _table(
         "a race's candidate whose engine ended while it was measured: what it had answered until then is kept",
         "Its server died while it was measured: {detail}.",
     ),
+    FlagKind(
+        "interrupted",
+        "invalid",
+        "fewer requests ended than an endpoint was to be asked: a signal, a full disk, or a server that was gone "
+        "(what was under way is kept and counts as no answer; the longest are missing)",
+        "The load ended before everything was asked: {detail}.",
+    ),
     FlagKind("failures", "invalid", "more than 1% of the requests failed", "Requests failed: {detail}."),
     FlagKind(
         "capped",

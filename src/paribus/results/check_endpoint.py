@@ -82,6 +82,7 @@ def _around(conditions: Mapping[str, Any], summary: SpeedSummary) -> Around:
     facts = Facts(
         rows=(),
         hosted=not is_local(Endpoint(str(conditions.get("base_url")), "model")),
+        planned=int(conditions.get("requests") or 0),
         lag_ms_p99=summary.client.lag_ms_p99,
         also=[flag for flag in summary.flags if flag.id in NOT_IN_THE_REQUESTS],
     )

@@ -65,8 +65,9 @@ class Asked:
 def measure_endpoint(asked: Asked, folder: Path, on_end: Ended = ignore) -> tuple[SpeedSummary, bool]:
     """Measure an endpoint into a folder; returns the summary, and whether it was interrupted.
 
-    `requests.parquet`, `requests-lite.parquet`, `conditions.json` and `summary.json` are written however it ends,
-    with the requests that had ended by then. After writing: `CheckFailed` when nothing was answered, `EnvironmentFault`
+    `requests.parquet`, `requests-lite.parquet`, `conditions.json` and `summary.json` are written however it ends, with
+    the requests that had ended by then and those that an interruption broke off (`cancelled`, not counted); fewer than
+    were asked for are flagged `interrupted`. After writing: `CheckFailed` when nothing was answered, `EnvironmentFault`
     when the load could not go on, such as for a full disk. `CheckFailed` with nothing left in the folder when no byte
     came from a server: the same folder can be given again. `EnvironmentFault` before anything is sent or written when
     a package is missing that the answers are read with. A signal after the load waits until the files are written; a
@@ -96,7 +97,7 @@ def measure_endpoint(asked: Asked, folder: Path, on_end: Ended = ignore) -> tupl
 
 @dataclass(frozen=True)
 class _Loaded:
-    """How a load ended: what was measured (None where it didn't get to its end), and why it ended early."""
+    """How a load ended: what was seen beside it (None where it hadn't begun), and why it ended early."""
 
     measured: Measured | None = None
     interrupted: bool = False
@@ -105,15 +106,17 @@ class _Loaded:
 
 def _load(asked: Asked, spool: Spool, on_end: Ended, hold: Hold) -> _Loaded:
     """Put the load on the server. From its end on, however it ends, signals are held back."""
+    seen: list[Measured | None] = [None]
+    watch = Watch(on_end=on_end, broken_off=seen.append)
     try:
         try:
-            return _Loaded(run(measure(asked.endpoint, asked.load(), spool, Watch(on_end=on_end))))
+            return _Loaded(run(measure(asked.endpoint, asked.load(), spool, watch)))
         finally:
             hold.begin()
     except KeyboardInterrupt:
-        return _Loaded(interrupted=True)
+        return _Loaded(seen[-1], interrupted=True)
     except EnvironmentFault as error:
-        return _Loaded(fault=error)
+        return _Loaded(seen[-1], fault=error)
 
 
 def _unanswered(asked: Asked, loaded: _Loaded, why: str) -> str:
@@ -132,7 +135,8 @@ def _around(asked: Asked, measured: Measured | None) -> Around:
     from paribus.speed.flags import Facts
     from paribus.speed.summarise import Around
 
-    facts = Facts(rows=(), hosted=not is_local(asked.endpoint), synthetic=_synthetic(asked.endpoint))
+    hosted, synthetic = not is_local(asked.endpoint), _synthetic(asked.endpoint)
+    facts = Facts(rows=(), hosted=hosted, synthetic=synthetic, planned=asked.requests)
     if measured is None:
         return Around(asked.concurrency, facts=facts)
     # No scale asks anything of this window: it is as long as the requests made it, unless there is none.

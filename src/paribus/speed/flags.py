@@ -39,6 +39,8 @@ class Facts:
     """The most requests that were under way at once, soak included."""
     asked: int = 1
     """As many could have been: the requests at once, or all there were."""
+    planned: int = 0
+    """As many requests were to be measured, of an endpoint; 0 in a plan, where a load that is broken off is none."""
     usage: UsageCheck | None = None
     generated: Generated | None = None
     """The engine's own count of generated tokens beside ours."""
@@ -217,6 +219,12 @@ def admits_fewer(admitted: int | None, asked: int) -> bool:
     missing. None, where nothing was read, is no reason to refuse.
     """
     return admitted is not None and asked >= 2 and admitted < asked - 1
+
+
+def interrupted(facts: Facts) -> Flag | None:
+    """The load ended before everything was asked: long answers are missing rather than short ones."""
+    ended = len(facts.rows)
+    return flag("interrupted", f"{ended:,} of {facts.planned:,} requests had ended") if ended < facts.planned else None
 
 
 def not_started(facts: Facts) -> Flag | None:

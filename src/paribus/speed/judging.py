@@ -17,6 +17,7 @@ ROW_FLAGS = frozenset(rule.__name__ for rule in ROW_RULES)
 START_RULES: tuple[Rule, ...] = (
     rules.not_started,
     rules.died,
+    rules.interrupted,
     rules.usage_missing,
     rules.usage_unverified,
     rules.usage_mismatch,

@@ -2,7 +2,7 @@
 
 Nothing is parsed while a load runs, nothing is kept in memory, and storing an answer never holds up a request. A
 failed request is a result and is never sent again; its worker waits a little before its next request, as long as the
-server asked, 30 s at most.
+server asked, 30 s at most. Where a closed loop is interrupted, the requests under way are kept, as `cancelled`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from paribus.speed.window import Window
 from paribus.wire import Outcome
@@ -46,7 +46,8 @@ class Sender(Protocol):
         self, body: bytes, *, index: int, prompt_id: str, due_ns: int, phase: str, worker: int = 0
     ) -> Outcome: ...
 
-    def abort(self) -> None: ...
+    def abort(self) -> None:
+        """End every exchange: its `send` returns within the loop's next turn, with the error `cancelled`."""
 
 
 Ended = Callable[[Outcome], None]
@@ -100,7 +101,7 @@ class _Keeper:
     supply: _Supply
     ended: asyncio.Queue[Outcome | None] = field(default_factory=asyncio.Queue)
     broken: bool = False
-    """Whether `on_end` failed (a full disk): the load is to end."""
+    """Whether the load is to end: it was interrupted, or `on_end` failed (a full disk)."""
 
     async def run(self) -> None:
         while (outcome := await self.ended.get()) is not None:
@@ -125,6 +126,21 @@ async def _keeping(client: Sender, on_end: Ended, supply: _Supply) -> AsyncItera
     finally:
         keeper.ended.put_nowait(None)
         await task
+
+
+async def _work(client: Sender, keeper: _Keeper, workers: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Wait for all workers. Where that is interrupted, exchanges under way end as at a window's end: with a record."""
+    work = asyncio.gather(*workers)
+    try:
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        keeper.broken = True
+        client.abort()
+        await asyncio.sleep(0)  # they return; whoever rests or still connects has nothing to tell
+        work.cancel()
+        with suppress(asyncio.CancelledError):
+            await work
+        raise
 
 
 async def run_closed_loop(
@@ -170,7 +186,7 @@ async def run_closed_loop(
                 await asyncio.sleep(min(BACK_OFF_S, max(outcome.retry_after_s or 0.0, 0.05 * failures)))
 
     async with _keeping(client, on_end, supply) as keeper:
-        await asyncio.gather(*(worker(number, keeper) for number in range(concurrency)))
+        await _work(client, keeper, (worker(number, keeper) for number in range(concurrency)))
 
 
 async def run_open_loop(

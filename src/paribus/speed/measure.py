@@ -98,6 +98,8 @@ class Watch:
     warming_up: Callable[[], AbstractContextManager[object]] = nullcontext
     measuring: Callable[[], AbstractContextManager[object]] = nullcontext
     stop: Callable[[], bool] = lambda: False
+    broken_off: Callable[[Measured], None] = lambda _: None
+    """Told what was seen beside a load that raises: it was interrupted, or `on_end` or the spool failed."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +138,12 @@ async def measure(endpoint: Endpoint, load: Load, spool: Spool, watch: Watch | N
             await asyncio.sleep(0)
             await client.open(load.concurrency)
             meter.mark()
-            async with _polling(client, watch, load.concurrency) as readings:
-                window, short = await _run(client, load, keep, watch.stop)
+            try:
+                async with _polling(client, watch, load.concurrency) as readings:
+                    window, short = await _run(client, load, keep, watch.stop)
+            except BaseException:
+                watch.broken_off(Measured(warm, None, "", None, meter.read(), client.epoch_ns))
+                raise
         lag = meter.read()
         seen = in_window(readings, window)
         return Measured(

@@ -31,7 +31,8 @@ class Row:
 
     `ok`: answered (no error, something delivered). `cut`: broken off in mid-answer. `capped`: stopped by the token
     cap. `unanswered`: no visible answer (empty, or reasoning only). `counted`: one of the measured requests; the
-    others (soak) only load the engine. `check_passed` is null where the prompt has no check.
+    others (soak, and what we cancelled ourselves) only load the engine. `check_passed` is null where the prompt has no
+    check.
     """
 
     index: int

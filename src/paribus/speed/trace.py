@@ -74,8 +74,8 @@ class Trace:
 
     @property
     def counted(self) -> bool:
-        """Whether it is one of the measured requests."""
-        return self.phase == "measured"
+        """Whether it is one of the measured requests. One that we broke off ourselves says nothing of the server."""
+        return self.phase == "measured" and self.error != "cancelled"
 
     @property
     def ok(self) -> bool:
