@@ -1,6 +1,7 @@
 """A measurement of anybody's endpoint is checked too: no manifest, the same sums."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from paribus.catalog import PromptLine
 from paribus.results.check import check
 from paribus.results.findings import Report
 from paribus.speed.adhoc import Asked, measure_endpoint
+from paribus.wire import Outcome
 from scripted import Scripted
 
 
@@ -30,6 +32,28 @@ def test_an_honest_measurement_holds(clone: Clone, folder: Path) -> None:
     report = check(clone.root, [str(folder)])
     assert verdicts(report, "fails") == []
     assert any("your own prompts are not here" in text for text in verdicts(report, "not checked"))
+
+
+def test_one_that_was_interrupted_holds_and_its_flag_stays(clone: Clone, scripted: Scripted, tmp_path: Path) -> None:
+    out, ended = tmp_path / "out", []
+    prompts = [PromptLine(id="own", prompt="Say it.")]
+    asked = Asked(scripted.endpoint("f5-n40-i5000"), prompts, [], requests=50, concurrency=2, warm_up=0)
+
+    def stop_after_three(outcome: Outcome) -> None:
+        ended.append(outcome)
+        if len(ended) == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    summary, interrupted = measure_endpoint(asked, out, stop_after_three)
+    assert interrupted
+    assert "interrupted" in {flag.id for flag in summary.flags}
+    assert verdicts(check(clone.root, [str(out)]), "fails") == []
+
+    data = json.loads((out / "summary.json").read_text())
+    data["flags"] = [flag for flag in data["flags"] if flag["id"] != "interrupted"]
+    (out / "summary.json").write_text(json.dumps(data))
+    (fault,) = verdicts(check(clone.root, [str(out)]), "fails")
+    assert fault.startswith("the flag interrupted is missing")
 
 
 def test_an_altered_number_is_found(clone: Clone, folder: Path) -> None:

@@ -45,4 +45,6 @@ def test_where_finished_requests_find_no_room_those_before_are_written(scripted,
     assert "Traceback" not in told
     summary = SpeedSummary.model_validate_json((out / "summary.json").read_bytes())
     assert summary.requests.ok == 2
+    assert ["2 of 6 requests had ended" in flag.text for flag in summary.flags if flag.id == "interrupted"] == [True]
+    assert summary.client.cpu_share is not None
     assert (out / "requests.parquet").exists()

@@ -139,6 +139,41 @@ def test_a_load_whose_answers_cannot_be_stored_ends_and_says_so():
     assert len(fake.sent) <= 8, "each worker sends one more at most"
 
 
+class Prompted(Fake):
+    """A server whose `send` returns in the turn after an abort, as the client's does; every third answer fails."""
+
+    def __init__(self):
+        super().__init__(error=lambda i: "http_429" if i % 3 == 2 else None, retry_after=20.0)
+        self.over = self.loop.create_future()
+
+    def abort(self):
+        if not self.over.done():
+            self.over.set_result(None)
+
+    async def send(self, body, *, index, **about):
+        self.sent.append((index, about["phase"], about["worker"]))
+        if not self.error(index):
+            await self.over
+        error = self.error(index) or "cancelled"
+        return make_outcome(index=index, error=error, retry_after_s=self.retry_after, **about)
+
+
+def test_a_load_that_is_interrupted_hands_over_what_was_under_way_and_waits_for_nobody():
+    async def go():
+        server, outcomes = Prompted(), []
+        load = asyncio.create_task(run_closed_loop(server, requests(), 3, on_end=outcomes.append))
+        while not outcomes:
+            await asyncio.sleep(0)
+        load.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(load, 10)
+        return server, outcomes
+
+    server, outcomes = asyncio.run(go())
+    assert [index for index, *_ in server.sent] == [0, 1, 2], "nobody sends again"
+    assert {o.index: o.error for o in outcomes} == {0: "cancelled", 1: "cancelled", 2: "http_429"}
+
+
 def test_a_load_keeps_no_answer_in_memory():
     async def go():
         fake, answers, alive = Fake(), [], []

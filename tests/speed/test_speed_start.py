@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+import signal
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from paribus.catalog import Catalog, PlannedMeasure
 from paribus.conditions import CheckFailed, EnvironmentFault, SystemName
 from paribus.engines import StartRecord
 from paribus.engines.deaths import EngineDied
-from paribus.machine import Hold
+from paribus.machine import Hold, Stopped, parent, watch_parent
 from paribus.machine import Load as MachineLoad
 from paribus.speed.race import read_part
 from paribus.speed.rows import read_rows
@@ -208,6 +209,29 @@ def test_an_engine_that_died_is_an_environment_fault_and_leaves_no_summary(scrip
     with pytest.raises(EnvironmentFault, match="ended while"):
         measure(Session(scripted.endpoint("f5-n4"), alive=False), catalog, tmp_path / "start-1")
     assert not (tmp_path / "start-1" / "summary.json").exists()
+
+
+class Interrupted(Session):
+    """A session whose process is told to stop as its third measured request is to leave."""
+
+    looks = 3
+
+    def alive(self):
+        self.looks -= "measuring" in self.parts
+        if self.looks == 0:
+            signal.raise_signal(signal.SIGINT)
+        return True
+
+
+@pytest.mark.parametrize(("around", "raised"), [(nullcontext, KeyboardInterrupt), (watch_parent, Stopped)])
+def test_a_start_that_is_interrupted_in_the_middle_is_none(scripted, catalog, tmp_path, monkeypatch, around, raised):
+    monkeypatch.setattr(parent, "arm_last_resort", lambda code: None)
+    monkeypatch.delenv("PARIBUS_WORKFLOW_PID", raising=False)
+    session = Interrupted(scripted.endpoint("f5-n4"))
+    with pytest.raises(raised), around():
+        measure(session, catalog, tmp_path / "start-1")
+    assert session.looks <= 0
+    assert not list((tmp_path / "start-1").iterdir())
 
 
 class Dying(Session):
