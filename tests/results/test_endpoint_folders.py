@@ -2,6 +2,7 @@
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,19 @@ def test_one_that_was_interrupted_holds_and_its_flag_stays(clone: Clone, scripte
     (out / "summary.json").write_text(json.dumps(data))
     (fault,) = verdicts(check(clone.root, [str(out)]), "fails")
     assert fault.startswith("the flag interrupted is missing")
+
+
+def test_one_of_forced_lengths_holds_and_its_flag_stays(clone: Clone, scripted: Scripted, tmp_path: Path) -> None:
+    endpoint = replace(scripted.endpoint("tokens"), extra_body={"ignore_eos": True})
+    asked = Asked(endpoint, [PromptLine(id="own", prompt="Say it.")], [], requests=3, warm_up=0)
+    summary, _ = measure_endpoint(asked, tmp_path / "out")
+    assert "synthetic" in {flag.id for flag in summary.flags}
+    assert verdicts(check(clone.root, [str(tmp_path / "out")]), "fails") == []
+
+    said = tmp_path / "out" / "conditions.json"
+    said.write_text(json.dumps({**json.loads(said.read_text()), "extra_body": {}}))
+    (fault,) = verdicts(check(clone.root, [str(tmp_path / "out")]), "fails")
+    assert fault.startswith("the flag synthetic is there without a reason")
 
 
 def test_an_altered_number_is_found(clone: Clone, folder: Path) -> None:

@@ -19,6 +19,7 @@ from paribus.speed.flags import Facts
 from paribus.speed.rows import Row
 from paribus.speed.summarise import Around, summarise
 from paribus.speed.summary import SpeedSummary
+from paribus.speed.synthetic import synthetic_words
 from paribus.speed.trace import Prompt
 from paribus.speed.window import Window
 from paribus.wire import Endpoint
@@ -79,8 +80,10 @@ class _Prompts:
 
 def _around(conditions: Mapping[str, Any], summary: SpeedSummary) -> Around:
     """What was seen around the requests: from what was asked, and what only the summary keeps."""
+    sent = conditions.get("extra_body")
     facts = Facts(
         rows=(),
+        synthetic=synthetic_words(sent) if isinstance(sent, dict) else "",
         hosted=not is_local(Endpoint(str(conditions.get("base_url")), "model")),
         planned=int(conditions.get("requests") or 0),
         lag_ms_p99=summary.client.lag_ms_p99,

@@ -18,7 +18,7 @@ from paribus.machine import Hold, write_atomic
 from paribus.speed.load import Ended, ignore
 from paribus.speed.measure import Load, Measured, Watch, measure
 from paribus.speed.summary import SpeedSummary
-from paribus.speed.synthetic import synthetic_fields
+from paribus.speed.synthetic import synthetic_words
 from paribus.wire import Endpoint, Spool, run
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _around(asked: Asked, measured: Measured | None) -> Around:
     from paribus.speed.flags import Facts
     from paribus.speed.summarise import Around
 
-    hosted, synthetic = not is_local(asked.endpoint), _synthetic(asked.endpoint)
+    hosted, synthetic = not is_local(asked.endpoint), synthetic_words(asked.endpoint.extra_body)
     facts = Facts(rows=(), hosted=hosted, synthetic=synthetic, planned=asked.requests)
     if measured is None:
         return Around(asked.concurrency, facts=facts)
@@ -147,12 +147,6 @@ def _around(asked: Asked, measured: Measured | None) -> Around:
         cpu_share=measured.lag.cpu_share,
         facts=replace(facts, lag_ms_p99=measured.lag.lag_ms_p99, window_short=missing),
     )
-
-
-def _synthetic(endpoint: Endpoint) -> str:
-    """What makes the load synthetic, in words; empty for natural text."""
-    found = synthetic_fields(endpoint.extra_body)
-    return f"requests set {', '.join(found)}" if found else ""
 
 
 def is_local(endpoint: Endpoint) -> bool:

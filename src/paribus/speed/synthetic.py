@@ -18,6 +18,12 @@ def synthetic_fields(fields: Mapping[str, Any]) -> list[str]:
     return sorted(set(_found(fields)))
 
 
+def synthetic_words(fields: Mapping[str, Any]) -> str:
+    """What makes a load with these fields synthetic; empty for natural text."""
+    found = synthetic_fields(fields)
+    return f"requests set {', '.join(found)}" if found else ""
+
+
 def _found(fields: Mapping[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
         if isinstance(value, Mapping):
