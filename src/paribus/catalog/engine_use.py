@@ -32,8 +32,10 @@ multiplied with them at 16 bits, others quantise it as well (vllm/config/kernel.
 quantization"), and scales differ: that is quantisation, which decides answers (PROTOCOL rule 3)."""
 
 
-def _countable(launch: dict[str, Scalar]) -> dict[str, Scalar]:
-    """The launch settings that Paribus itself counts with are whole numbers of at least 1."""
+def _launch(launch: dict[str, Scalar]) -> dict[str, Scalar]:
+    """What Paribus itself counts with are whole numbers of at least 1; what the measure decides is in no file."""
+    if "prefix_caching" in launch:
+        raise ValueError("prefix_caching is no launch setting of a file: the measure alone decides it")
     for name in (*CONTEXT_SETTINGS, "slots"):
         value = launch.get(name, 1)
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -41,7 +43,7 @@ def _countable(launch: dict[str, Scalar]) -> dict[str, Scalar]:
     return launch
 
 
-Launch = Annotated[dict[str, Scalar], AfterValidator(_countable)]
+Launch = Annotated[dict[str, Scalar], AfterValidator(_launch)]
 SPECULATIVE = frozenset({"ngram", "suffix", "mtp", "eagle3", "dflash", "draft"})
 """Methods that draft tokens and have them checked by the model itself."""
 
@@ -181,7 +183,8 @@ class EngineUse(Spec):
     unsupported: Text | None = None
     """Reason why this combination is in the catalog but cannot run."""
     limits: list[Text] = []
-    streaming_interval: int = 1
+    streaming_interval: int = Field(default=1, ge=1, le=1024, strict=True)
+    """Tokens that a streamed piece holds, for engines that can be told (`Adapter.streaming_intervals`)."""
 
     @model_validator(mode="after")
     def _whole(self) -> EngineUse:

@@ -122,6 +122,7 @@ class Engine(Protocol):
     `reads`: how the names of variables begin that the engine takes settings from; those of our own surroundings are
     kept from it, since nothing would tell of them. `local`: the exact names of those among them that say where things
     are on a contributor's machine and reach it all the same; which were there is a condition, their values never.
+    `streaming_intervals`: whether it can be told to stream several tokens at a time (`streaming_interval` of a file).
     """
 
     name: str
@@ -134,6 +135,7 @@ class Engine(Protocol):
     variables: frozenset[str]
     reads: tuple[str, ...]
     local: frozenset[str]
+    streaming_intervals: bool
 
     def sampling_fields(self, system: System) -> frozenset[str]:
         """Sampling fields that the engine accepts in a request to this system; others are left out and named."""
@@ -170,6 +172,8 @@ class Engine(Protocol):
 
         `kv_cache`, `quantization` ("none" where there is none), `dtype`: in the engine's words, where the server tells
         them; the session holds them against the precision's, and they gate comparisons.
+
+        `streaming_interval`: tokens to a streamed piece, of an engine with `streaming_intervals`.
 
         `settings`: effective settings under the names of the catalog (launch settings, decoder parameters, lossy
         ones), for those that the server tells; the session compares them with what was declared.
@@ -232,6 +236,9 @@ class Adapter:
     """Beginnings of the names of variables that the engine takes settings from."""
     local: frozenset[str] = frozenset()
     """Those of them that say where things are on this machine (an address, a library, a device), and decide nothing."""
+    streaming_intervals: bool = False
+    """Whether the server can be told to stream several tokens at a time, and `observe` tells its `streaming_interval`.
+    Others send what there is."""
     fields: frozenset[str] = frozenset({"temperature", "top_p", "top_k", "min_p", "seed"})
 
     def sampling_fields(self, system: System) -> frozenset[str]:  # noqa: ARG002 (the protocol's signature)

@@ -139,8 +139,15 @@ def check_launch(engine: Engine, launch: Launch) -> None:
     """Refuse what can't stand, before anything starts (`UsageError`).
 
     That is: a program that isn't the engine's, settings or decoder parameters that the engine doesn't know, launch
-    settings that would change the answers, numbers out of their bounds, and variables that its adapter doesn't list.
+    settings that would change the answers, numbers out of their bounds, variables that its adapter doesn't list, and a
+    `streaming_interval` that nobody would be told.
     """
+    interval = launch.system.use.streaming_interval
+    if interval != 1 and not engine.streaming_intervals:
+        raise UsageError(
+            f"{launch.system.name}: {engine.name} can't be told to stream {interval} tokens at a time: leave "
+            "streaming_interval out"
+        )
     if launch.how == "endpoint":
         unknown = sorted(launch.settings.keys() - {"slots", "prefix_caching", *CONTEXT_SETTINGS})
         if unknown or launch.variables:

@@ -18,6 +18,7 @@ from paribus.engines.endpoints import endpoint_of
 from paribus.engines.launching import Prepared, prepare
 from paribus.engines.local import NoAnswer
 from paribus.engines.logs import log_end
+from paribus.engines.numbers import UNREAD
 from paribus.engines.readback import read_back
 from paribus.engines.registry import engine as find_engine
 from paribus.engines.session import Session
@@ -127,13 +128,29 @@ def _started(started: Starting, adapter: Engine, prepared: Prepared, log: Path) 
 
 
 def _read(adapter: Engine, launch: Launch, read: dict[str, Any]) -> dict[str, Any]:
-    """What was read back, its settings held against the declared ones, and what the file says of the stream."""
+    """What was read back, its settings held against the declared ones, and how it streams."""
     use, apart = launch.system.use, ("settings", "research_implementation")
     observed = {name: value for name, value in read.items() if name not in apart}
-    observed |= read_back(adapter, launch, read) | {"streaming_interval": use.streaming_interval}
+    observed |= read_back(adapter, launch, read) | {"streaming_interval": _interval(adapter, launch, read)}
     if use.research_implementation or read.get("research_implementation"):
         observed["research_implementation"] = True
     return observed
+
+
+def _interval(adapter: Engine, launch: Launch, read: dict[str, Any]) -> int | str:
+    """Tokens to a streamed piece: as the server tells; 1 where it knows no other; else not stated.
+
+    Raises `EnvironmentFault` where the server streams otherwise than its file says: no hash would tell the two apart.
+    """
+    if not adapter.streaming_intervals:
+        return UNREAD if launch.how == "endpoint" else 1
+    wanted, told = launch.system.use.streaming_interval, read.get("streaming_interval", UNREAD)
+    if told not in (wanted, UNREAD):
+        raise EnvironmentFault(
+            f"{launch.system.name}: declared is streaming_interval {wanted}, but {adapter.name} runs with {told}: "
+            "correct the system's file, or the engine's version is not the one it was written for"
+        )
+    return UNREAD if told == UNREAD else wanted
 
 
 def _hosted(adapter: Engine, launch: Launch, log: Path) -> Session:

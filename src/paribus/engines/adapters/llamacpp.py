@@ -37,7 +37,7 @@ _LAUNCH: dict[str, Scalar] = {
 
 `threads` 0: all usable cores but one, which is the load generator's; both of two, of which that takes 2% of one.
 llama.cpp's threads wait for each other: where one has to share its core all of them slow down. `cache_prompt`: the
-engine's is on, while a declared condition says off unless `prefix_caching` is set."""
+engine's is on; here `prefix_caching` decides it, which only a measure sets, and a file may say no more than false."""
 
 _SAMPLING = {"temperature": "temp", "repetition_penalty": "repeat_penalty"}
 """Sampling settings that llama.cpp's flags call by another name than ours."""
@@ -144,7 +144,11 @@ class LlamaCpp(Adapter):
 def _wanted(launch: Launch) -> dict[str, Any]:
     """Everything that decides how the server runs, in the words of `envs/llamacpp/serve.py`."""
     settings = _settings(launch.settings)
-    caching = bool(launch.settings.get("prefix_caching", settings["cache_prompt"]))
+    if settings["cache_prompt"] is not False:
+        raise UsageError(
+            f"{launch.system.name}: cache_prompt: {settings['cache_prompt']} is not the file's to set: whether "
+            "prompts are kept is the measure's affair (`prefix_caching`)"
+        )
     return {
         "model": str(launch.weights),
         "alias": launch.system.name.model,
@@ -157,7 +161,7 @@ def _wanted(launch: Launch) -> dict[str, Any]:
         "ubatch": settings["ubatch"],
         "poll": settings["poll"],
         "kv_unified": settings["kv_unified"],
-        "cache_prompt": caching,
+        "cache_prompt": bool(launch.settings.get("prefix_caching", False)),
         "options": {name: launch.settings[name] for name in _OPTIONS if name in launch.settings},
         # What a card leaves out has no effect, as with other engines: llama.cpp's own defaults (temperature 0.8,
         # top_k 40, top_p 0.95, min_p 0.05), and any in the weights' file, are nobody's choice for this model.

@@ -202,6 +202,7 @@ class SGLang(Adapter):
     reads = ("SGLANG_", "SGL_")
     local = _LOCAL
     bounds = _BOUNDS
+    streaming_intervals = True
 
     def sampling_fields(self, system: System) -> frozenset[str]:
         """None for a diffusion model: its denoising settings decide, and a request's sampling does nothing.
@@ -270,6 +271,7 @@ class SGLang(Adapter):
             "sampling_defaults": info.get("sampling_defaults"),
             "admitted": int(admitted) if admitted is not None else None,
             "context_per_slot": _context(running),
+            "streaming_interval": info.get("stream_interval"),
             "rendered_prompt": self.rendered(running),
             "server_memory_gb": _memory(states[0].get("memory_usage")),
             **log.numbers(info, running.log),

@@ -81,6 +81,7 @@ class Vllm(Adapter):
     reads = ("VLLM_",)
     local = LOCAL
     bounds = _BOUNDS
+    streaming_intervals = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -139,6 +140,7 @@ class Vllm(Adapter):
             **{name: value for name, value in found.items() if not name.startswith(apart)},
             **numbers,
             # What isn't among the arguments is vLLM's default, which is then what it was started with.
+            "streaming_interval": UNREAD if given is None else read.get("stream_interval", 1),
             **({} if given is None else {"admitted": int(read.get("max_num_seqs", admitted(running.launch)))}),
             "settings": settings,
         }
