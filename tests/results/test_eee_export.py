@@ -215,6 +215,30 @@ def test_each_interval_says_how_it_was_made(run: RunFolder) -> None:
     assert methods == ["Beta at the effective sample size, clustered by question", "Student's t over exam years"]
 
 
+def test_only_what_was_sent_is_told_of_the_generation(run: RunFolder, schemas: dict[str, Any]) -> None:
+    """An engine may refuse sampling fields, as vLLM's diffusion path does; a dialogue has a user."""
+    summary, task = read_summary(run), Catalog(ROOT).task("tau2")
+
+    def generation(**conditions: object) -> dict[str, Any]:
+        changed = summary.model_copy(update={"declared": {**summary.declared, **conditions}})
+        record = aggregate(changed, task, SUBJECT, f"data/t/o/m/{record_uuid('r')}_samples.jsonl", b"")
+        assert faults(schemas["eval"], record) == []
+        return record["evaluation_results"][0]["generation_config"]
+
+    wanted = {"temperature": 0.6, "top_p": 0.95, "min_p": 0.1}
+    some = generation(sampling=wanted, sampling_accepted=["min_p", "seed", "temperature"], user_simulator="u@1")
+    assert some["generation_args"].get("temperature") == 0.6
+    assert "top_p" not in some["generation_args"]
+    assert some["additional_details"]["sampling_sent"] == "temperature 0.6, min_p 0.1"
+    assert some["additional_details"]["sampling_left_out"] == "top_p"
+    assert some["additional_details"]["seeds"].startswith("one for each item")
+    assert some["additional_details"]["user_simulator"] == "u@1"
+    none = generation(sampling=wanted, sampling_accepted=[])
+    assert set(none["generation_args"]) == {"max_tokens", "reasoning"}
+    assert none["additional_details"]["seeds"] == "none: not accepted"
+    assert "user_simulator" not in none["additional_details"]
+
+
 def test_every_task_at_hand_has_an_aggregate(run: RunFolder, schemas: dict[str, Any]) -> None:
     catalog, stem = Catalog(ROOT), f"data/t/o/m/{record_uuid('r')}_samples.jsonl"
     for task in catalog.tasks.values():

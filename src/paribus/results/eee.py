@@ -193,14 +193,21 @@ def result_id(run: RunSummary, score: str) -> str:
 
 
 def _generation(declared: Mapping[str, Any], quality: QualitySummary) -> Record:
-    sampling = declared.get("sampling") or {}
-    sent = {name: sampling[name] for name in ("temperature", "top_p", "top_k") if name in sampling}
+    """How answers were asked for: only what the engine accepts was sent."""
+    wanted, accepted = declared.get("sampling") or {}, declared.get("sampling_accepted") or []
+    sent = {name: value for name, value in wanted.items() if name in accepted}
+    seeded = "seed" in accepted
+    named = {name: sent[name] for name in ("temperature", "top_p", "top_k") if name in sent}
     return {
-        "generation_args": {**sent, "max_tokens": quality.cap, "reasoning": bool(declared.get("thinking"))},
+        "generation_args": {**named, "max_tokens": quality.cap, "reasoning": bool(declared.get("thinking"))},
         "additional_details": _texts(
-            sampling_accepted=", ".join(map(str, declared.get("sampling_accepted") or [])),
-            seeds="one for each item and repeat, in the instances' metadata",
+            sampling_accepted=", ".join(map(str, accepted)),
+            sampling_sent=", ".join(f"{name} {value}" for name, value in sent.items()) or "none",
+            sampling_left_out=", ".join(name for name in wanted if name not in sent) or None,
+            seeds="one for each item and repeat, in the instances' metadata" if seeded else "none: not accepted",
             requests_at_once=quality.requests_at_once,
+            user_simulator=declared.get("user_simulator"),
+            tool_form=declared.get("tool_form"),
         ),
     }
 
