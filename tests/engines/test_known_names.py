@@ -97,7 +97,8 @@ def test_mlx_has_every_flag_and_request_field_that_its_adapter_knows() -> None:
     has = recorded("mlx")
     assert set(map(kebab, of_mlx._VLM | {"draft_block_size", "draft_model", "draft_kind"})) - has["vlm_flags"] == set()
     assert set(map(kebab, of_mlx._LM | {"num_draft_tokens", "prompt_cache_size"})) - has["lm_flags"] == set()
-    assert {*of_mlx._DENOISING.values(), "enable_thinking"} - has["request_fields"] == set()
+    penalties = {"presence_context_size", "repetition_context_size"}
+    assert {*of_mlx._DENOISING.values(), "enable_thinking", *penalties} - has["request_fields"] == set()
 
 
 @pytest.mark.parametrize("name", ["vllm", "sglang", "mlx", "llamacpp"])

@@ -116,6 +116,25 @@ def test_denoising_settings_and_thinking_go_by_request():
     assert MLX.request_fields(launched(catalog))["diffusion_sampler"] == "entropy-bound"
 
 
+def test_a_penalty_looks_at_the_whole_answer_and_not_at_its_last_20_tokens():
+    """DEFAULT_REPETITION_CONTEXT_SIZE in mlx_vlm/generate/common.py; `presence_context_size` in mlx_vlm/server/schemas.py
+    and mlx_lm/server.py."""
+    for name in ("qwen3.6-35b-a3b--mlx-4bit--mlx--plain", "qwen3.6-35b-a3b--mlx-4bit--mlx--plain--think"):
+        system = CATALOG.system(name)
+        assert system.sampling.penalties.keys() == {"presence_penalty"}
+        for server in ("mlx-vlm", "mlx-lm"):
+            assert MLX.request_fields(launched(system, server=server))["presence_context_size"] == 262_144
+    plain = system_with(Decoder(method="plain"))
+    for given, sent in (
+        ({"repetition_penalty": 1.1}, {"repetition_context_size": plain.model.context}),
+        ({"presence_penalty": 0, "repetition_penalty": 1}, {}),
+        ({}, {}),
+    ):
+        model = plain.model.model_copy(update={"sampling": Sampling(source="a test", **given)})
+        fields = MLX.request_fields(launched(replace(plain, model=model)))
+        assert {name: value for name, value in fields.items() if name.endswith("_size")} == sent
+
+
 def test_requests_name_the_model_the_server_was_started_with_and_no_path():
     """Another name makes either server load another model: get_cached_model in mlx_vlm/server/app.py, ModelProvider in
     mlx_lm/server.py."""

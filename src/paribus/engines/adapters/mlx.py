@@ -9,6 +9,7 @@ real hardware. Traps that are handled here:
 - mlx-vlm decodes plainly, with a line in its log, where the drafter doesn't fit the model, and still tells the kind of
   drafter that it was asked for.
 - mlx-vlm answers diffusion requests one after the other; mlx-lm does so with a draft model, and with a seed.
+- Both hold a penalty against the last 20 tokens, where a request says nothing of it (`mlx_vlm/generate/common.py`).
 """
 
 from __future__ import annotations
@@ -134,15 +135,16 @@ class MLX(Adapter):
         return "default_model" if _server(launch.settings) == "mlx-lm" else launch.weights.name
 
     def request_fields(self, launch: Launch) -> dict[str, Any]:
-        """Denoising settings, and mlx-vlm's own switch for thinking."""
+        """Denoising settings, mlx-vlm's own switch for thinking, and how far back a penalty looks: as far as there is."""
         system = launch.system
         fields: dict[str, Any] = {}
         switch = (system.thinking_settings.get("chat_template_kwargs") or {}).get("enable_thinking")
         if switch is not None and _server(launch.settings) != "mlx-lm":
             fields["enable_thinking"] = switch
         if system.decoder.method == "block-diffusion":
-            fields |= _denoising(system)
-        return fields
+            return fields | _denoising(system)
+        far = system.context_of(launch.settings)
+        return fields | {name.replace("_penalty", "_context_size"): far for name in system.sampling.penalties}
 
     def counters(self, metrics_text: str) -> dict[str, float]:
         """Counters of mlx-vlm's page, which is JSON; mlx-lm has none. Its requests in flight count waiting ones too."""
