@@ -28,16 +28,22 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def card(
-    memory: float | None = 80, kind: str = "nvidia", capability: float | None = 9.0, count: int = 1
+    memory: float | None = 80, kind: str = "nvidia", capability: float | None = 9.0, count: int = 1, **more: Any
 ) -> HardwareFile:
-    made = Card.model_validate(
-        {"kind": kind, "title": "a card", "memory_gb": memory, "compute_capability": capability, "count": count}
-    )
+    about = {"kind": kind, "title": "a card", "memory_gb": memory, "compute_capability": capability, "count": count}
+    made = Card.model_validate(about | more)
     return HardwareFile(hardware="some-card", card=made, speeds=SPEEDS)
 
 
 def system(name: str):
     return CATALOG.systems[name]
+
+
+def with_drafter(name: str, **about: Any):
+    found = system(name)
+    decoder = found.decoder.model_copy(update={"drafter": found.drafter.model_copy(update=about)})
+    use = found.use.model_copy(update={"decoders": {**found.use.decoders, found.name.decoder: decoder}})
+    return replace(found, model=found.model.model_copy(update={"engines": {found.name.engine: use}}))
 
 
 GEMMA = "gemma-4-26b-a4b--{}--vllm--{}"
@@ -55,7 +61,8 @@ GEMMA = "gemma-4-26b-a4b--{}--vllm--{}"
             "unverified",
             "55.35 GB (51.6 of weights, 2.9 of cache",
         ),
-        (GEMMA.format("bf16", "eagle3-n3"), card(), "unverified", "the size of its drafter is not known"),
+        (GEMMA.format("bf16", "eagle3-n3"), card(), "runs", ""),
+        (GEMMA.format("bf16", "eagle3-n3"), card(memory=64), "unverified", "2.9 of cache, 1.9 of its drafter)"),
         ("gemma-4-26b-a4b--q4-k-m--llamacpp--mtp-n3", card(memory=23), "doesn't fit", "23.46 GB (23 + 0.46 for its"),
         (GEMMA.format("bf16", "dflash-n15"), card(), "unverified", "image of its own"),
         (GEMMA.format("fp8", "plain"), card(capability=8.0), "not supported", "8.9 and a card has 8"),
@@ -109,11 +116,28 @@ def test_a_cache_is_added_to_weights_of_known_size_only_and_says_who_says_so(lac
         Precision.model_validate(given)
 
 
+def test_an_engine_may_use_nine_tenths_of_a_card_unless_its_launch_says_otherwise() -> None:
+    """A discrete card's data sheet counts in 2^30: 64 GB are 68.4. Memory that card and CPU share is told in 10^9."""
+    given = system(GEMMA.format("bf16", "eagle3-n3"))
+    use = given.use.model_copy(update={"launch": {}})
+    drafting = replace(given, model=given.model.model_copy(update={"engines": {"vllm": use}}))
+    assert drafting.launch_on("some-card") == {}
+    for profile, usable in ((card(memory=64), "61.54"), (card(memory=64, unified=True), "57.6")):
+        assert f"and may use {usable} GB" in fit(drafting, profile).reason
+    precision = drafting.precision.model_copy(update={"cache_gb": 5.5})
+    model = drafting.model.model_copy(update={"precisions": drafting.model.precisions | {"bf16": precision}})
+    tight = replace(drafting, model=model)
+    assert tight.memory_gb == pytest.approx(58.97, abs=0.01)
+    assert fit(tight, card(memory=64)).can_run
+    assert fit(tight, card(memory=64, unified=True)).verdict == "doesn't fit"
+
+
 def test_a_drafter_of_unknown_size_is_never_counted_as_none_without_a_word() -> None:
     builds = dict.fromkeys(["vllm", "sglang", "transformers", "mlx", "llamacpp"], "b")
     cards = [CATALOG.hardware(name) for name in ("h200", "gb300", "m3-max")]
     unsized = [s for s in CATALOG.systems.values() if s.drafter and not s.drafter.sized]
     assert unsized
+    unsized.append(with_drafter(GEMMA.format("bf16", "eagle3-n3"), bytes=0))
     found = [fit(s, profile, builds=builds) for s in unsized for profile in cards]
     assert {each.verdict for each in found} <= {"unverified", "not supported", "doesn't fit"}
     runs = [each for each in found if each.can_run]

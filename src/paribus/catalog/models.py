@@ -23,7 +23,6 @@ from paribus.catalog.engine_use import (
     Override,
     split_launch,
 )
-from paribus.catalog.sources import Repository
 from paribus.catalog.specs import UNPINNED, Scalar, Sha256, SlugName, Spec, Text
 from paribus.catalog.switches import switch_faults
 from paribus.catalog.weights import UNQUANTISED, CardKind, Drafter, Needs, Precision, Weights
@@ -163,8 +162,6 @@ class ModelFile(Spec):
     max_output: int | None = Field(default=None, gt=0)
     source: str
     parameters: Parameters | None = None
-    tokenizer: Repository | None = None
-    """Hub repository of the tokenizer, where it isn't that of the weights."""
     sibling: SlugName | None = None
     """The autoregressive model that a diffusion model is compared with."""
     sampling: Sampling
