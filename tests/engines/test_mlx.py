@@ -117,8 +117,8 @@ def test_denoising_settings_and_thinking_go_by_request():
 
 
 def test_a_penalty_looks_at_the_whole_answer_and_not_at_its_last_20_tokens():
-    """DEFAULT_REPETITION_CONTEXT_SIZE in mlx_vlm/generate/common.py; `presence_context_size` in mlx_vlm/server/schemas.py
-    and mlx_lm/server.py."""
+    """DEFAULT_REPETITION_CONTEXT_SIZE in mlx_vlm/generate/common.py; `presence_context_size` in mlx_lm/server.py and in
+    mlx_vlm/server/schemas.py."""
     for name in ("qwen3.6-35b-a3b--mlx-4bit--mlx--plain", "qwen3.6-35b-a3b--mlx-4bit--mlx--plain--think"):
         system = CATALOG.system(name)
         assert system.sampling.penalties.keys() == {"presence_penalty"}

@@ -135,7 +135,7 @@ class MLX(Adapter):
         return "default_model" if _server(launch.settings) == "mlx-lm" else launch.weights.name
 
     def request_fields(self, launch: Launch) -> dict[str, Any]:
-        """Denoising settings, mlx-vlm's own switch for thinking, and how far back a penalty looks: as far as there is."""
+        """Denoising settings, mlx-vlm's own switch for thinking, and how far back a penalty looks: over everything."""
         system = launch.system
         fields: dict[str, Any] = {}
         switch = (system.thinking_settings.get("chat_template_kwargs") or {}).get("enable_thinking")
