@@ -62,7 +62,7 @@ def test_another_launcher_has_another_answer_class_and_other_runs() -> None:
     catalog = Catalog(ROOT)
     system = catalog.system("smollm2-135m--q4-1--llamacpp--plain")
     builds = Surroundings.observe(catalog, "m-test").builds
-    build = system.build_of(builds)
+    build = system.build_of(builds, "cpu")
     assert build == engine_build(ROOT, "llamacpp")
     assert build is not None
     assert "." in build

@@ -43,7 +43,7 @@ def fit(
     path is this machine's affair, and no card's: it isn't asked for here.
     """
     refused = _refused(system, profile)
-    if refused is None and builds is not None and system.use.how != "binary" and system.build_of(builds) is None:
+    if refused is None and builds is not None and system.use.how != "binary" and _buildless(system, profile, builds):
         refused = _no_build(system)
     if refused:
         return Fit("not supported", refused)
@@ -64,9 +64,11 @@ def unfit(
     found = fit(system, profile, memory_gb)
     if not found.can_run:
         return found.reason
-    if system.build_of(builds) is None:
-        return _no_build(system)
-    return None
+    return _no_build(system) if _buildless(system, profile, builds) else None
+
+
+def _buildless(system: System, profile: HardwareFile, builds: Mapping[str, str]) -> bool:
+    return system.build_of(builds, profile.hardware) is None
 
 
 def _refused(system: System, profile: HardwareFile) -> str | None:

@@ -271,8 +271,8 @@ class System:
         """The launch settings of this system on a card (a hardware profile; none: no particular one)."""
         return self.use.launch_on(card, self.name.precision, self.name.decoder)
 
-    def image_on(self, card: str | None = None) -> Image | None:
-        """The container image of this system on a card."""
+    def image_on(self, card: str | None) -> Image | None:
+        """The container image of this system on a card (a hardware profile; none: no particular one)."""
         return next((o.image for o in reversed(self.overrides(card)) if o.image), self.use.image)
 
     def unsupported_on(self, card: str | None = None) -> str | None:
@@ -295,16 +295,17 @@ class System:
         silent = "marked as not verified" if not (self.use.verified and self.precision.verified) else None
         return list(dict.fromkeys(reason for reason in said if reason)) or ([silent] if silent else [])
 
-    def build_of(self, builds: Mapping[str, str]) -> str | None:
+    def build_of(self, builds: Mapping[str, str], card: str | None) -> str | None:
         """The build of the engine that this system would run on: of a locked environment, an image or a program.
 
-        `builds`: engine name to its build (`envs.engine_build`), `program:<name>` to that of a program on the path.
+        `card`: a hardware profile, whose image may be another; none: no particular one. `builds`: engine name to its
+        build (`envs.engine_build`), `program:<name>` to that of a program on the path.
         None where there is no build that could be named beforehand.
         """
         if self.use.hosted is not None:
             return "hosted"
         if self.use.how == "image":
-            image = self.image_on()
+            image = self.image_on(card)
             return image.digest.removeprefix("sha256:")[:12] if image and image.pinned else None
         if self.use.how == "binary":
             return builds.get(f"program:{self.use.program}")
@@ -317,17 +318,14 @@ class System:
         weights count. Keys that came later are there only where they say something, so that the hashes of older files
         stay.
         """
-        lossy_drafter = self.drafter if self.drafter and self.drafter.lossy else None
         later = {
-            "effort": dict(self.thinking_settings) if self.model.thinking.switch == "effort" else None,
-            "drafter": lossy_drafter.identity if lossy_drafter else None,
+            "effort": self._effort,
+            "drafter": self._lossy_drafter,
             "quantization": self.precision.quantization,
             "dtype": self.precision.dtype,
             "state_cache": self.precision.state_cache,
             "kernels": self._kernels(launch),
-            "hosted": self.use.hosted.model_dump(include={"url", "model"}, exclude_none=True)
-            if self.use.hosted
-            else None,
+            "hosted": self._service,
         }
         return {
             "model": self.name.model,
@@ -343,6 +341,21 @@ class System:
         }
 
     @property
+    def _effort(self) -> dict[str, Any] | None:
+        return dict(self.thinking_settings) if self.model.thinking.switch == "effort" else None
+
+    @property
+    def _lossy_drafter(self) -> dict[str, Any] | None:
+        """The drafter's identity, where the answers differ with it."""
+        return self.drafter.identity if self.drafter and self.drafter.lossy else None
+
+    @property
+    def _service(self) -> dict[str, Any] | None:
+        """Who else serves the model (an address from the environment names nobody), and under which name."""
+        hosted = self.use.hosted
+        return hosted.model_dump(include={"url", "model"}, exclude_none=True) if hosted else None
+
+    @property
     def quantised(self) -> bool:
         """Whether its weights are quantised, as far as its file says."""
         said = self.precision.quantization
@@ -355,17 +368,26 @@ class System:
         return {name: launch[name] for name in KERNEL_SETTINGS if launch.get(name, "auto") != "auto"}
 
     def declared(self, engine_build: str, launch: dict[str, Scalar]) -> dict[str, Any]:
-        """Declared conditions of this system under one launch configuration; their `hash12` is `system_hash`."""
+        """Declared conditions of this system under one launch configuration; their `hash12` is `system_hash`.
+
+        They hold all that the answer class counts: runs of two classes have two paths. Keys that came later are there
+        only where they say something.
+        """
         later: dict[str, Any] = {
             "track": self.model.track if self.model.track != "instruction" else None,
             "drafter": self.drafter.reference if self.drafter else None,
-            "effort": dict(self.thinking_settings) if self.model.thinking.switch == "effort" else None,
+            "effort": self._effort,
             "trust_remote_code": self.use.trust_remote_code or None,
+            "weights_artifact": self.precision.weights.artifact,
+            "number_types": self.precision.number_types,
+            "model_sampling": self.sampling.fields(),
+            "lossy_drafter": self._lossy_drafter,
+            "hosted": self._service,
         }
         return {
             "model": self.name.model,
             "kind": self.model.kind,
-            "weights": f"{self.precision.weights.repository}@{self.precision.weights.revision}",
+            "weights": self.precision.weights.reference,
             "precision": self.name.precision,
             "thinking": self.name.think,
             "engine": self.name.engine,

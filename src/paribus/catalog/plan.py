@@ -49,6 +49,11 @@ class Job(Spec):
     """Estimated duration."""
 
     @property
+    def hardware(self) -> str:
+        """The hardware profile that it is planned for: the first name of its runs' paths."""
+        return self.measures[0].run.partition("/")[0]
+
+    @property
     def sentinel(self) -> str:
         """The lead's manifest, below the results folder."""
         return f"{self.measures[self.lead].run}/start-{self.start}/manifest.json"

@@ -53,9 +53,9 @@ class Stack:
         return self.systems[0].name.think
 
 
-def build_of(system: System, builds: Mapping[str, str]) -> str:
-    """The engine build of a system that was chosen to be planned."""
-    build = system.build_of(builds)
+def build_of(system: System, builds: Mapping[str, str], card: str) -> str:
+    """The engine build of a system that was chosen to be planned on a card (a hardware profile)."""
+    build = system.build_of(builds, card)
     if build is None:
         raise UsageError(f"{system.name} has no engine build that can be named: nothing of it can be planned")
     return build
@@ -65,7 +65,7 @@ def stacks(systems: Iterable[System], builds: Mapping[str, str], card: str) -> l
     """The systems grouped into stacks, in order, as they are launched on a card (a hardware profile)."""
     found: dict[tuple[str, str], Stack] = {}
     for system in systems:
-        answer_class = system.answer_class_hash(build_of(system, builds), system.launch_on(card))
+        answer_class = system.answer_class_hash(build_of(system, builds, card), system.launch_on(card))
         key = stack_name(system), answer_class
         found.setdefault(key, Stack(*key)).systems.append(system)
     return list(found.values())

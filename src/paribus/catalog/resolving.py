@@ -215,7 +215,7 @@ class _Resolution:
         planned: list[PlannedMeasure] = []
         for launch, wants in groups.values():
             launch.setdefault("slots", self._slots(system, kind))
-            build = build_of(system, self.around.builds)
+            build = build_of(system, self.around.builds, self.config.hardware)
             place = Place(self.config.hardware, self.around.machine, n)
             measures = [w.planned(system, build, launch, place) for w in wants]
             planned += measures
@@ -272,7 +272,8 @@ class _Resolution:
     def _job(self, draft: _Draft, priority: int) -> Job:
         name = draft.system.name
         missing = [m for m, done in zip(draft.measures, draft.done, strict=True) if not done]
-        needs = [*_needs(draft.system, self.around.builds), *self._items(missing)] if missing else []
+        made = _needs(draft.system, self.around.builds, self.config.hardware)
+        needs = [*made, *self._items(missing)] if missing else []
         return Job(
             job=f"{run_id(draft.measures[draft.lead].run)}-{draft.start}",
             kind=draft.kind,
@@ -289,12 +290,12 @@ class _Resolution:
         )
 
 
-def _needs(system: System, builds: Mapping[str, str]) -> list[str]:
-    """What must be built or fetched before a job of a system: nothing for one that somebody else serves."""
+def _needs(system: System, builds: Mapping[str, str], card: str) -> list[str]:
+    """What must be built or fetched before a job of a system on a card: nothing for one that somebody else serves."""
     name = system.name
     if system.use.hosted is not None:
         return []
-    build = build_of(system, builds)
+    build = build_of(system, builds, card)
     made = {
         "image": [image_marker(name.engine, build)],
         "binary": [],

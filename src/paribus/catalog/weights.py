@@ -14,6 +14,8 @@ CardKind = Literal["cpu", "nvidia", "apple", "hosted"]
 TypeWord = Annotated[str, Field(pattern=r"^[a-z0-9._-]+$")]
 IDENTITY = frozenset({"source", "repository", "revision", "file", "sha256", "file_sha256"})
 """The fields of weights that say which weights they are; the others say how big, and how that is known."""
+TYPES = frozenset({"kv_cache", "quantization", "dtype", "state_cache"})
+"""The fields of a precision that say which types of numbers it keeps and computes with."""
 _FORMS = {
     "hub": {
         "repository": (REPOSITORY, "owner/name"),
@@ -70,8 +72,19 @@ class Weights(Spec):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What makes these weights other weights: part of an answer class."""
-        return self.model_dump(include=set(IDENTITY))
+        """What makes these weights other weights: part of an answer class.
+
+        A file's hash counts only where no revision pins it: a revision and a file say it already.
+        """
+        said = self.model_dump(include=set(IDENTITY))
+        return {**said, "file_sha256": None} if self.pinned else said
+
+    @property
+    def artifact(self) -> dict[str, str]:
+        """What `identity` holds and `reference` doesn't say: a source that isn't the hub, and hashes."""
+        beside = {"source": None if self.source == "hub" else self.source, "sha256": self.sha256}
+        beside["file_sha256"] = self.identity["file_sha256"]
+        return {name: value for name, value in beside.items() if value is not None}
 
     @property
     def reference(self) -> str:
@@ -145,6 +158,11 @@ class Precision(Spec):
     unsupported: Text | None = None
     """Why this precision is in the catalog but can't run."""
     limits: list[Text] = []
+
+    @property
+    def number_types(self) -> dict[str, str]:
+        """The types of numbers that the file says, by the names of its keys."""
+        return self.model_dump(include=set(TYPES), exclude_none=True)
 
     @model_validator(mode="after")
     def _quantised_cache_has_a_source(self) -> Precision:

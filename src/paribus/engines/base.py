@@ -50,7 +50,7 @@ class Launch:
     program on the path (`how: binary`). `weights`, `drafter` and `folder` (where the adapter's `files` lie) are paths
     as the server sees them: in an image they are mounted read-only, and `here(path)` is where they lie. `settings` are
     the launch settings of the catalog without those that are variables for the process. `slots`: the requests to admit
-    at once. `host`, `port`: where to listen.
+    at once. `host`, `port`: where to listen. `card`: the hardware profile; none: no particular one.
     """
 
     root: Path
@@ -67,6 +67,7 @@ class Launch:
     folder: Path = Path()
     variables: dict[str, str] = field(default_factory=dict)
     mounted: Mapping[Path, Path] = field(default_factory=dict)
+    card: str | None = None
 
     def here(self, path: Path) -> Path:
         """Where a file or folder that the server sees as `path` lies on this machine: to be read by an adapter."""

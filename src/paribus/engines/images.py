@@ -59,9 +59,12 @@ def _file(root: Path, engine: str, build: str) -> Path:
     return root / "build" / "images" / f"{engine}-{build}.sif"
 
 
-def image_of(root: Path, system: System, runner: Runner) -> str:
-    """The image as the runner takes it. An `EnvironmentFault` says how to get one that isn't there."""
-    image, engine = system.image_on(), system.name.engine
+def image_of(root: Path, system: System, card: str | None, runner: Runner) -> str:
+    """The image for a card (a hardware profile) as the runner takes it.
+
+    An `EnvironmentFault` says how to get one that isn't there.
+    """
+    image, engine = system.image_on(card), system.name.engine
     if image is None or not image.pinned:
         raise UsageError(f"{system.name}: its file names no container image with a digest")
     build = build_of(image)
@@ -79,7 +82,7 @@ def image_of(root: Path, system: System, runner: Runner) -> str:
     return image_name(image.reference, image.digest) if runner.kind == "docker" else str(_file(root, engine, build))
 
 
-def image_versions(system: System) -> dict[str, str]:
-    """The image, for a start's versions."""
-    image = system.image_on()
+def image_versions(system: System, card: str | None) -> dict[str, str]:
+    """The image for a card (a hardware profile), for a start's versions."""
+    image = system.image_on(card)
     return {"image": image_name(image.reference, image.digest)} if image else {}

@@ -78,7 +78,7 @@ def _as_program(launch: Launch) -> Prepared:
 
 def _in_container(launch: Launch) -> Prepared:
     runner = find_runner()
-    image = image_of(launch.root, launch.system, runner)
+    image = image_of(launch.root, launch.system, launch.card, runner)
     launch = _with_weights(launch)
     inside = {launch.weights: WEIGHTS / launch.weights.name, launch.folder: FILES}
     if launch.drafter:
@@ -100,7 +100,7 @@ def _in_container(launch: Launch) -> Prepared:
         host=runner.host,
         mounted={Path(there): here for here, there in inside.items()},
     )
-    return Prepared(there, container, versions=image_versions(launch.system))
+    return Prepared(there, container, versions=image_versions(launch.system, launch.card))
 
 
 def _write(files: Mapping[str, str], folder: Path) -> None:

@@ -85,6 +85,7 @@ def open_session(
         port=0,
         how=how,
         variables=variables,
+        card=job.hardware,
     )
     if how == "endpoint":
         yield _hosted(adapter, launch, output)

@@ -33,7 +33,17 @@ SYSTEM_CONDITIONS = (
 )
 """The declared conditions that `system_hash` is over (the keys of `System.declared`)."""
 
-WHERE_SET = ("track", "drafter", "effort", "trust_remote_code")
+WHERE_SET = (
+    "track",
+    "drafter",
+    "effort",
+    "trust_remote_code",
+    "weights_artifact",
+    "number_types",
+    "model_sampling",
+    "lossy_drafter",
+    "hosted",
+)
 """Those of them that came later: they are in the hash where they are declared, so that earlier hashes stand."""
 
 MADE_LATER = re.compile(r"samples(-lite)?\.parquet|score(-[0-9a-f]{8})?\.json")
@@ -105,6 +115,7 @@ def _against_catalog(start: Start, where: str, catalog: Catalog, report: Report)
         report.say("conditions", where, "warning", "this clone's catalog has no such system")
         return
     check_numbers(start, system, where, catalog, report)
+    made |= {key: None for key in WHERE_SET if key not in made}
     changed = [key for key, value in made.items() if declared.get(key) != value]
     if changed:
         report.say("conditions", where, "warning", f"the catalog now says otherwise about: {', '.join(changed)}")

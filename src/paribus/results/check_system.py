@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from paribus.catalog import Catalog, Decoder, EngineUse, ModelFile, Precision, Scalar, System, Weights
+from paribus.catalog import Catalog, Decoder, EngineUse, Image, ModelFile, Precision, Scalar, System, Weights
 from paribus.catalog.places import Loc, Places, faults
 from paribus.conditions import ParibusError, SystemName, UsageError
 from paribus.engines.launching import check_launch, planned_launch
@@ -134,8 +134,9 @@ def _doubts_of_precision(precision: Precision) -> Iterator[Finding]:
 
 def _doubts_of_use(use: EngineUse) -> Iterator[Finding]:
     yield from _unverified(use)
-    if use.how == "image" and use.image and not use.image.pinned:
-        yield ["image"], f"the digest of {use.image.reference} is not known: nothing of it can be planned"
+    for loc, image in _images(use) if use.how == "image" else ():
+        if image is not None and not image.pinned:
+            yield loc, f"the digest of {image.reference} is not known: nothing of it can be planned"
     if use.trust_remote_code:
         yield [], "it runs program code out of the weights' repository (trust_remote_code)"
     for number, override in enumerate(use.overrides):
@@ -146,6 +147,13 @@ def _doubts_of_use(use: EngineUse) -> Iterator[Finding]:
             yield ["decoders", slug], f"not verified: {decoder.unverified}"
         if decoder.drafter:
             yield from ((["decoders", slug], f"drafter: {text}") for text in _unpinned(decoder.drafter))
+
+
+def _images(use: EngineUse) -> Iterator[tuple[Loc, Image | None]]:
+    """The images of an engine and where they stand: its own, and those of overrides."""
+    yield ["image"], use.image
+    for number, override in enumerate(use.overrides):
+        yield ["overrides", number, "image"], override.image
 
 
 def _unverified(part: Precision | EngineUse) -> Iterator[Finding]:

@@ -29,7 +29,8 @@ FEW = 100
 """Fewer questions than this are few, and the comparison says so."""
 
 TOLD_BY_NAMES = frozenset(
-    {"model", "weights", "weights_revision", "kind", "engine", "decoder", "decoder_parameters", "drafter", "lossy"}
+    {"model", "weights", "weights_revision", "kind", "hosted", "engine"}
+    | {"decoder", "decoder_parameters", "drafter", "lossy", "lossy_drafter"}
 )
 """Conditions whose difference the two names tell already: those of systems or, within one stack, of decoders."""
 

@@ -61,6 +61,7 @@ DECLARED: dict[str, Form] = {
     **dict.fromkeys(("thinking", "prefix_caching"), SWITCH),
     **dict.fromkeys(("kind", "weights", "engine_build", "acceptance_method", "prompts_hash", "items_hash"), TEXT),
     **dict.fromkeys(("decoder_parameters", "lossy", "launch", "sampling"), SETTINGS),
+    **dict.fromkeys(("weights_artifact", "number_types", "model_sampling", "lossy_drafter", "hosted"), SETTINGS),
 }
 OBSERVED: dict[str, Form] = {"admitted": COUNT, "cached_tokens": NUMBER, "sampling_accepted": FIELDS}
 """Conditions that more is done with than printing and comparing them. Unknown ones may be null, or missing."""

@@ -18,8 +18,8 @@ from paribus.speed.flags import admits_fewer
 
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "decoder": ("decoder", "decoder_parameters", "drafter"),
-    "denoising": ("lossy",),
-    "model": ("model", "weights", "weights_revision", "kind"),
+    "denoising": ("lossy", "lossy_drafter"),
+    "model": ("model", "weights", "weights_artifact", "weights_revision", "kind", "hosted"),
     "engine": ("engine", "engine_build", "engine_version", "attention_backend", "launch"),
     "launch": ("launch", "attention_backend"),
     "number-types": ("kv_cache", "quantization", "dtype", "state_cache", "kernels"),
@@ -116,6 +116,11 @@ def _cached(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:  # n
     return not a.get("cached_tokens") and not b.get("cached_tokens")
 
 
+def _artifact(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:  # noqa: ARG001
+    # Of two weights by name it says nothing new.
+    return bool(a.get("weights") != b.get("weights") or a.get("weights_artifact") == b.get("weights_artifact"))
+
+
 def _sampling_accepted(a: Conditions, b: Conditions, allowed: frozenset[str]) -> bool:
     # Two models have their own cards' fields; what gates is which of its own fields an engine left out.
     if "model" in allowed and a.get("model") != b.get("model"):
@@ -166,6 +171,7 @@ def _number_type(name: str) -> Callable[[Conditions, Conditions, frozenset[str]]
 _RULES: dict[str, Callable[[Conditions, Conditions, frozenset[str]], bool]] = {
     "acceptance_method": _acceptance,
     "cached_tokens": _cached,
+    "weights_artifact": _artifact,
     "sampling_accepted": _sampling_accepted,
     "sampling_defaults": _sampling_defaults,
     "sampler_fingerprint": _fingerprint,
