@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from prompt_statistics import user_text
 
 from paribus.catalog import KINDS, Catalog, Check, SetPrompt
 from paribus.speed.checks import passes, validate
+from paribus.speed.metrics.degenerate import is_degenerate
 
 PROMPTS = Catalog(Path(__file__).parents[2]).prompt_set("own-v1")
 CHECKED = [p for p in PROMPTS if p.check]
@@ -26,6 +29,22 @@ def check_of(prompt: SetPrompt) -> Check:
 def calls_nothing(check: Check) -> bool:
     """Whether the right answer is words: none of the offered tools is to be called."""
     return check.kind == "tool_call" and not check.parameters["calls"]
+
+
+def forms(text: str) -> Iterator[str]:
+    """A text as it is; JSON also as others indent it."""
+    yield text
+    try:
+        told = json.loads(text.strip().removeprefix("```json").removesuffix("```"))
+    except ValueError:
+        return
+    yield from (json.dumps(told, indent=indent, ensure_ascii=False) for indent in (2, 4))
+
+
+def test_no_right_answer_is_a_loop() -> None:
+    seen = [(name, form) for name, told in ANSWERS.items() for text in told.right for form in forms(text)]
+    assert len(seen) > 1500
+    assert [name for name, form in seen if is_degenerate(form, capped=True)] == []
 
 
 def test_every_check_is_valid_and_most_prompts_of_the_checkable_kinds_have_one() -> None:

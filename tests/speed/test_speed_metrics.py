@@ -214,7 +214,14 @@ PROSE = (
     "text", ["word " * 900, PROSE + "And so it went. " * 30, "\n".join(f"- item {i % 3}" for i in range(200))]
 )
 def test_loops_are_degenerate(text):
-    assert is_degenerate(text)
+    assert is_degenerate(text, capped=False)
+
+
+def test_a_loop_that_counts_as_it_goes_is_one_where_the_cap_cut_it():
+    text = "".join(f"{i}. The first step is to make sure that the system is working properly.\n" for i in range(1, 90))
+    assert is_degenerate(text, capped=True)
+    assert not is_degenerate(text, capped=False), "a long list may end"
+    assert not is_degenerate(" " * 9000 + PROSE, capped=True), "blanks apart"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +235,8 @@ def test_loops_are_degenerate(text):
     ],
 )
 def test_prose_lists_tables_and_short_answers_are_not(text):
-    assert not is_degenerate(text)
+    assert not is_degenerate(text, capped=False)
+    assert not is_degenerate(text, capped=True)
 
 
 @given(st.text(min_size=1, max_size=60), st.text(max_size=200))

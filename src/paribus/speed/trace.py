@@ -131,7 +131,7 @@ def trace(outcome: Outcome, prompts: Mapping[str, Prompt], tokenizer: Tokenizer 
         count=count,
         prompt_tokens=usage.prompt_tokens if usage else None,
         cached_tokens=_cached(answer),
-        degenerate=answer.error is None and is_degenerate(answer.delivered),
+        degenerate=answer.error is None and is_degenerate(answer.delivered, capped=answer.finish_reason == "length"),
         check_passed=_checked(prompt, answer),
         digest=_digest(answer.delivered),
     )

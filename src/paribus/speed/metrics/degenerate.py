@@ -10,23 +10,27 @@ from paribus.speed.rows import Row
 
 ENOUGH = 240
 """Characters below which no answer is called a loop: short answers repeat themselves for good reasons."""
-ZLIB_RATIO = 0.15
+ZLIB_RATIO = 0.06
+"""Right answers to our prompts, long tables and JSON of any indentation among them, stay above 0.12, blanks apart."""
 PERIOD = 400
 REPEATS = 5
 
 
-def is_degenerate(text: str) -> bool:
-    """Whether a text loops.
+def is_degenerate(text: str, *, capped: bool) -> bool:
+    """Whether a text loops. `capped`: the token cap cut it; a loop seldom ends by itself.
 
-    Either it compresses (zlib, level 6) to under 15% of its UTF-8 bytes, or it ends in the same stretch of at most
-    400 characters five times or more, over at least 240 characters. Texts under 240 characters never count.
+    Either it ends in the same stretch of at most 400 characters five times or more, over at least 240 characters; or
+    the cap cut it, and with each run of blanks as one blank it compresses (zlib, level 6) to under 6% of its UTF-8
+    bytes: a loop that counts as it goes. Texts under 240 characters never count.
     """
     if len(text) < ENOUGH:
         return False
-    data = text.encode("utf-8", "replace")
-    if len(zlib.compress(data, 6)) / len(data) < ZLIB_RATIO:
-        return True
-    return ends_in_loop(text)
+    return ends_in_loop(text) or (capped and _shrinks(text))
+
+
+def _shrinks(text: str) -> bool:
+    data = " ".join(text.split()).encode("utf-8", "replace")
+    return len(data) >= ENOUGH and len(zlib.compress(data, 6)) / len(data) < ZLIB_RATIO
 
 
 def ends_in_loop(text: str) -> bool:
@@ -53,9 +57,9 @@ def ends_in_loop(text: str) -> bool:
 def degenerate(rows: Sequence[Row]) -> float | None:
     """Share of the answered requests whose text loops.
 
-    A text loops if zlib shrinks it to under 15% of its bytes, or if it ends in one stretch of at most 400 characters
-    five times or more. Texts under 240 characters never count. More than 2%: no headline for the run (a warning on
-    the cpu profile, whose small model loops on long answers).
+    A text loops if it ends in one stretch of at most 400 characters five times or more, or if the token cap cut it
+    and zlib shrinks it, blanks apart, to under 6% of its bytes. Texts under 240 characters never count. More than 2%:
+    no headline for the run (a warning on the cpu profile, whose small model loops on long answers).
     """
     answered = [row for row in rows if row.ok]
     return sum(row.degenerate for row in answered) / len(answered) if answered else None
