@@ -94,7 +94,7 @@ def test_our_own_files_hold(path: Path) -> None:
         (lambda d: hub(d, file="--out=x"), "file --out=x would be read as a flag"),
         (lambda d: d["precisions"]["q4-1"]["weights"].update(revision="main"), "is a version such as 0.1.2"),
         (lambda d: d["precisions"]["q4-1"]["weights"].update(repository="-r"), "is the name of a package"),
-        (lambda d: d.update(tokenizer="--x/y"), "tokenizer: String should match"),
+        (lambda d: d.update(sibling="--x/y"), "sibling: String should match"),
         (
             lambda d: d["engines"]["llamacpp"]["launch"].update(context_per_slot=99_999_999),
             "context_per_slot 99999999 is more than the model's context 8192",

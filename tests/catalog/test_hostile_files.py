@@ -113,7 +113,7 @@ def test_what_yaml_can_hold_and_the_catalog_cannot(home: Path, text: str | bytes
     [
         ("precisions q4-1 weights file", "../../x", "lies outside"),
         ("precisions q4-1 weights repository", "~/x", "lies outside"),
-        ("tokenizer", "../../etc/passwd", "String should match"),
+        ("sibling", "../../etc/passwd", "String should match"),
         ("engines llamacpp launch context_per_slot", "many", "context_per_slot must be a whole number"),
         ("engines llamacpp launch slots", 0, "slots must be a whole number"),
         ("engines llamacpp launch slots", True, "slots must be a whole number"),

@@ -94,6 +94,7 @@ def test_no_source_stands_here_for_nothing() -> None:
         ("qwen3.6-35b-a3b--bf16--vllm--dflash-n15", "dgx-spark", "names Hopper and B200 only"),
         ("qwen3.6-35b-a3b--bf16--vllm--ngram-n5", "h200", "no run with this one was seen"),
         ("qwen3.6-35b-a3b--fp8--vllm--plain", "b200", "verified on"),
+        ("gemma-4-26b-a4b--bf16--vllm--eagle3-n3", "h100", "says of no card that it ran there"),
         ("gemma-4-26b-a4b--bf16--vllm--plain", "gb300", "of none of its variants"),
         ("gemma-4-26b-a4b--nvfp4-nvidia--vllm--plain", "rtx-5090", "neither as supported nor as validated"),
         ("diffusiongemma-26b-a4b--bf16--transformers--diffusion-card", "h100", "was not seen with these"),

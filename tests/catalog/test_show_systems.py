@@ -61,7 +61,7 @@ GEMMA = "gemma-4-26b-a4b--{}--vllm--{}"
             "unverified",
             "55.35 GB (51.6 of weights, 2.9 of cache",
         ),
-        (GEMMA.format("bf16", "eagle3-n3"), card(), "runs", ""),
+        (GEMMA.format("bf16", "eagle3-n3"), card(), "unverified", "says of no card that it ran there"),
         (GEMMA.format("bf16", "eagle3-n3"), card(memory=64), "unverified", "2.9 of cache, 1.9 of its drafter)"),
         ("gemma-4-26b-a4b--q4-k-m--llamacpp--mtp-n3", card(memory=23), "doesn't fit", "23.46 GB (23 + 0.46 for its"),
         (GEMMA.format("bf16", "dflash-n15"), card(), "unverified", "image of its own"),
