@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from paribus.catalog import Catalog, Surroundings, resolve
+from paribus.catalog.fit import fit
 from paribus.cli import app
 from paribus.cli.check import command as check
 from paribus.engines.launching import check_launch, planned_launch
@@ -33,11 +34,12 @@ def mine(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_example_holds_and_warns_of_its_revision_only(mine: Path) -> None:
+def test_the_example_holds_and_warns_of_its_revision_and_that_nobody_shows_it(mine: Path) -> None:
     result = CliRunner().invoke(check, [str(mine / f"systems/{NAME}.yaml")])
     assert result.exit_code == 0, result.output
-    assert result.output.count("WARNING") == 1
+    assert result.output.count("WARNING") == 2
     assert "is not pinned to a revision" in result.output
+    assert "a source that shows it running on a card is missing under `shown`" in " ".join(result.output.split())
 
 
 def test_the_example_makes_four_systems_that_their_engine_accepts(mine: Path) -> None:
@@ -64,6 +66,24 @@ def test_the_example_plans_and_no_other_file_was_touched(mine: Path) -> None:
     assert {e.reason for e in small.excluded if e.name.startswith(NAME)} == {
         "it needs 9 GB and a CPU, as found has 8 GB"
     }
+
+
+def test_what_nobody_shows_is_unverified_until_a_run_of_it_is_named(mine: Path) -> None:
+    card, plain = Catalog(ROOT).hardware("cpu"), f"{NAME}--q8-0--llamacpp--plain"
+    found = fit(Catalog(ROOT, mine).systems[plain], card, 16)
+    assert (found.verdict, found.reason) == ("unverified", "no source is named that shows this engine running it")
+    path = mine / f"systems/{NAME}.yaml"
+    entry = "    shown:\n      - cards: [cpu]\n        decoders: [plain]\n        source: {}\n"
+    told = path.read_text(encoding="utf-8")
+    run = "results/cpu/m-one/qwen3-0.6b--q8-0--llamacpp--plain/c1-short/0123456789ab.1"
+    for source, exit_code in ((run, 1), ("https://example.org/log (one start)", 0)):
+        path.write_text(told.replace("    decoders:\n", entry.format(source) + "    decoders:\n", 1), encoding="utf-8")
+        systems = Catalog(ROOT, mine).systems
+        assert fit(systems[plain], card, 16).verdict == "runs"
+        assert fit(systems[plain.replace("plain", "ngram-simple-n12-m48")], card, 16).verdict == "unverified"
+        result = CliRunner().invoke(check, [str(path)])
+        assert result.exit_code == exit_code, result.output
+        assert ("is no folder of runs in this repository" in " ".join(result.output.split())) == (exit_code == 1)
 
 
 def test_every_command_of_the_guide_is_one() -> None:

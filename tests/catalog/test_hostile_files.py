@@ -193,6 +193,7 @@ def test_check_and_plan_say_so_of_a_private_catalogs_adapter(tmp_path: Path) -> 
     data = yaml.safe_load(GOOD) | {"model": "mine"}
     use = data["engines"].pop("llamacpp")
     use |= {"how": "binary", "program": "true", "launch": {"a": "half"}, "decoders": {"plain": {"method": "plain"}}}
+    use["shown"] = []
     data["engines"] = {"careless": use}
     (tmp_path / "systems").mkdir()
     path = tmp_path / "systems/mine.yaml"

@@ -1,7 +1,8 @@
-"""`runs` means that a public source shows it: this engine, these weights, this way of decoding, this card.
+"""`runs` means that a source shows it: this engine, these weights, this way of decoding, this card.
 
-What nobody was seen to run is `unverified`, with the reason. Each entry below names who has seen the runs that it
-stands for; of these models no other cell may be shown as one that runs (another model is its own file's affair).
+What nobody was seen to run is `unverified`, with the reason: also where a file names no source at all. Each entry below
+names who has seen the runs that it stands for; of these models no other cell may be shown as one that runs (another
+model is its own file's affair).
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import fnmatch
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from paribus.catalog import Catalog
+from paribus.catalog import Catalog, ModelFile
 from paribus.catalog.fit import fit
+from paribus.catalog.shown import Shown
 
 ROOT = Path(__file__).parents[2]
 CATALOG = Catalog(ROOT)
@@ -28,8 +31,6 @@ SEEN = {
     "gemma-4-26b-a4b--nvfp4-nvidia--vllm--{plain,mtp-n?}": "dgx-station rtx-6000-pro",
     # sgl-project/sglang docs_new/cookbook/autoregressive/Google/Gemma4.mdx, 3.2
     "gemma-4-26b-a4b--bf16--sglang--plain": "h200",
-    # Blaizzy/mlx-vlm#1180 (plain) and #1176 (DFlash)
-    "gemma-4-26b-a4b--mlx-4bit--mlx--{plain,dflash}": "m3-max m4-pro",
     # vllm-project/recipes models/Qwen/Qwen3.6-35B-A3B.yaml (00a8aa9): meta.hardware, prerequisites, MTP by card
     "qwen3.6-35b-a3b--bf16--vllm--{plain,mtp-n?}": f"h200 {STATION}",
     "qwen3.6-35b-a3b--fp8--vllm--{plain,mtp-n?}": f"h100 h200 {STATION}",
@@ -37,13 +38,11 @@ SEEN = {
     # The card of z-lab/Qwen3.6-35B-A3B-DFlash, for vLLM and SGLang: 16-bit weights on Hopper and B200
     "qwen3.6-35b-a3b--bf16--vllm--dflash-n15": "h200",
     "qwen3.6-35b-a3b--bf16--sglang--plain": "h200 b200",
-    # A public comparison on an Apple M5 Pro (2026-09-30)
-    "qwen3.6-35b-a3b--mlx-4bit--mlx--plain": "m3-max m4-pro",
     # vllm-project/recipes models/Google/diffusiongemma-26B-A4B-it.yaml (18dbfdd), meta.hardware; fast and careful are
     # other numbers of the same settings.
     "diffusiongemma-26b-a4b--{bf16,fp8}--vllm--diffusion-{card,fast,careful}": "h100 h200 dgx-spark",
     "diffusiongemma-26b-a4b--nvfp4*--vllm--diffusion-{card,fast,careful}": "dgx-spark",
-    # This project's own `make test-engines`
+    # This project's own `make demo` and `make test-engines`
     "smollm2-135m--q4-1--llamacpp--*": "cpu",
 }
 
@@ -98,9 +97,64 @@ def test_no_source_stands_here_for_nothing() -> None:
         ("gemma-4-26b-a4b--bf16--vllm--plain", "gb300", "of none of its variants"),
         ("gemma-4-26b-a4b--nvfp4-nvidia--vllm--plain", "rtx-5090", "neither as supported nor as validated"),
         ("diffusiongemma-26b-a4b--bf16--transformers--diffusion-card", "h100", "was not seen with these"),
+        ("gemma-4-26b-a4b--mlx-4bit--mlx--plain", "m4-pro", "no source names a chip of this catalog"),
+        ("qwen3.6-35b-a3b--mlx-4bit--mlx--plain", "m3-max", "on an Apple M5 Pro, which is no chip of this catalog"),
+        ("smollm2-135m--q4-1--llamacpp--plain", "any", "it is shown on cpu alone"),
     ],
 )
 def test_what_nobody_was_seen_to_run_says_so(name: str, card: str, reason: str) -> None:
     found = fit(CATALOG.systems[name], CATALOG.hardware(card))
     assert found.verdict == "unverified"
     assert reason in found.reason
+
+
+def without_sources(model: ModelFile) -> ModelFile:
+    """A model whose file names nobody who shows an engine running it, and no doubt."""
+    silent = {
+        name: use.model_copy(update={"shown": [], "unverified": None, "unsupported": None})
+        for name, use in model.engines.items()
+    }
+    return model.model_copy(update={"engines": silent})
+
+
+@pytest.mark.parametrize("name", sorted({pattern.partition("--")[0] for pattern in SEEN}))
+def test_a_file_that_names_no_source_runs_nowhere_and_can_be_planned_as_before(name: str) -> None:
+    model = CATALOG.models[name]
+    for given, silent in zip(model.systems(), without_sources(model).systems(), strict=True):
+        for card in CARDS:
+            before, found = fit(given, card, 16), fit(silent, card, 16)
+            assert found.verdict != "runs", f"{silent.name} on {card.hardware}"
+            assert found.can_run or not before.can_run, "what can be planned stays so"
+            if before.verdict == "runs":
+                assert found.reason == "no source is named that shows this engine running it"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "https://example.org/recipes/one.yaml",
+        "https://example.org/recipes/one.yaml (its guide)",
+        "results/cpu/m-one/tiny--q4--llamacpp--plain/c1-short/0123456789ab.1",
+        "make demo (on any machine)",
+    ],
+)
+def test_who_shows_it_is_an_address(source: str) -> None:
+    assert Shown(cards=["cpu"], source=source).covers("cpu", "q4", "plain")
+
+
+@pytest.mark.parametrize("source", ["", "seen by us", "the maker's recipe", "https://example.org", "results/../x y"])
+def test_what_is_no_address_shows_nothing(source: str) -> None:
+    with pytest.raises(ValidationError, match="source"):
+        Shown(cards=["cpu"], source=source)
+
+
+def test_a_source_that_names_no_card_shows_nothing() -> None:
+    with pytest.raises(ValidationError, match="cards"):
+        Shown(cards=[], source="https://example.org/recipe")
+
+
+def test_a_card_a_precision_and_a_decoder_are_shown_together_or_not_at_all() -> None:
+    one = Shown(cards=["h100"], precisions=["fp8"], decoders=["mtp*"], source="https://example.org/recipe")
+    assert one.covers("h100", "fp8", "mtp-n3")
+    assert not any(one.covers(*other) for other in (("h200", "fp8", "mtp-n3"), ("h100", "bf16", "mtp-n3")))
+    assert not one.covers("h100", "fp8", "plain")

@@ -30,9 +30,10 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 def card(
     memory: float | None = 80, kind: str = "nvidia", capability: float | None = 9.0, count: int = 1, **more: Any
 ) -> HardwareFile:
+    name = more.pop("name", "h100")
     about = {"kind": kind, "title": "a card", "memory_gb": memory, "compute_capability": capability, "count": count}
     made = Card.model_validate(about | more)
-    return HardwareFile(hardware="some-card", card=made, speeds=SPEEDS)
+    return HardwareFile(hardware=name, card=made, speeds=SPEEDS)
 
 
 def system(name: str):
@@ -53,6 +54,7 @@ GEMMA = "gemma-4-26b-a4b--{}--vllm--{}"
     ("name", "profile", "verdict", "words"),
     [
         (GEMMA.format("bf16", "plain"), card(), "runs", ""),
+        (GEMMA.format("bf16", "plain"), card(name="new-card"), "unverified", "rtx-6000-pro, a100 alone"),
         (GEMMA.format("bf16", "plain"), card(memory=40), "doesn't fit", "it needs 64 GB and a card has 40 GB"),
         (GEMMA.format("bf16", "plain"), card(memory=40, count=2), "runs", ""),
         (

@@ -6,17 +6,16 @@ capitals is a variable for the engine's process (`VLLM_USE_V2_MODEL_RUNNER`).
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from paribus.catalog.hosts import own_fault, public_fault
+from paribus.catalog.shown import Globs, Shown, all_or_any, any_of
 from paribus.catalog.specs import UNPINNED, Scalar, SlugName, Spec, Text
 from paribus.catalog.weights import Drafter, Needs
 
-Globs = list[Annotated[str, Field(pattern=r"^[a-z0-9.*?-]+$")]]
 CONTEXT_SETTINGS = ("context_per_slot", "max_model_len", "context_length")
 """What engines call the tokens that one request may hold: llama.cpp (through our launcher), vLLM, SGLang."""
 KERNEL_SETTINGS = (
@@ -147,9 +146,9 @@ class Override(Spec):
 
     def applies(self, card: str | None, precision: str, decoder: str) -> bool:
         """Whether it applies to a precision and a decoder on a card (none: no particular card)."""
-        if self.cards and (card is None or not _any(card, self.cards)):
+        if self.cards and (card is None or not any_of(card, self.cards)):
             return False
-        return _matches(precision, self.precisions) and _matches(decoder, self.decoders)
+        return all_or_any(precision, self.precisions) and all_or_any(decoder, self.decoders)
 
 
 class EngineUse(Spec):
@@ -177,14 +176,19 @@ class EngineUse(Spec):
     """Whether the engine runs program code out of the weights' repository. Off unless the file asks for it."""
     research_implementation: bool = False
     """A server made for research: its runs are named so and not ranked."""
-    verified: bool = True
-    """Whether a public source shows this engine running this model; if not, `unverified` says what is missing."""
+    shown: list[Shown] = []
+    """Who shows this engine running this model, and on which cards. What none of them shows is not verified."""
     unverified: Text | None = None
     unsupported: Text | None = None
     """Reason why this combination is in the catalog but cannot run."""
     limits: list[Text] = []
     streaming_interval: int = Field(default=1, ge=1, le=1024, strict=True)
     """Tokens that a streamed piece holds, for engines that can be told (`Adapter.streaming_intervals`)."""
+
+    @property
+    def silent(self) -> bool:
+        """Whether the file neither names who shows the engine running the model nor says what is missing."""
+        return not (self.shown or self.unverified or self.unsupported)
 
     @model_validator(mode="after")
     def _whole(self) -> EngineUse:
@@ -221,11 +225,3 @@ def split_launch(launch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, s
     """Launch settings apart from variables for the engine's process (names in capitals; values as text)."""
     variables = {name: str(value) for name, value in launch.items() if name.isupper()}
     return {name: value for name, value in launch.items() if name not in variables}, variables
-
-
-def _any(name: str, globs: list[str]) -> bool:
-    return any(fnmatch.fnmatchcase(name, glob) for glob in globs)
-
-
-def _matches(name: str, globs: list[str]) -> bool:
-    return not globs or _any(name, globs)

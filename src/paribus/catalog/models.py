@@ -23,6 +23,7 @@ from paribus.catalog.engine_use import (
     Override,
     split_launch,
 )
+from paribus.catalog.shown import not_shown
 from paribus.catalog.specs import UNPINNED, Scalar, Sha256, SlugName, Spec, Text
 from paribus.catalog.switches import switch_faults
 from paribus.catalog.weights import UNQUANTISED, CardKind, Drafter, Needs, Precision, Weights
@@ -288,11 +289,14 @@ class System:
         ]
         return next((reason for reason in reasons if reason), None)
 
-    def unverified_on(self, card: str | None = None) -> list[str]:
-        """What no public source confirms about this system on a card, each in words."""
+    def unverified_on(self, card: str) -> list[str]:
+        """What no source confirms about this system on a card (a hardware profile), each in words.
+
+        Where the file names no doubt of its own, the doubt is that no source shows it there (`EngineUse.shown`).
+        """
         said = [self.model.unverified, self.use.unverified, self.precision.unverified, self.decoder.unverified]
         said += [override.unverified for override in self.overrides(card)]
-        silent = "marked as not verified" if not (self.use.verified and self.precision.verified) else None
+        silent = not_shown(self.use.shown, card, self.name.precision, self.name.decoder)
         return list(dict.fromkeys(reason for reason in said if reason)) or ([silent] if silent else [])
 
     def build_of(self, builds: Mapping[str, str], card: str | None) -> str | None:

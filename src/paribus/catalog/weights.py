@@ -152,8 +152,6 @@ class Precision(Spec):
     """Type of the state of recurrent layers (Mamba, gated delta nets), where a recipe sets it (`float32`)."""
     needs: Needs = Needs()
     source: str | None = None
-    verified: bool = True
-    """Whether a public source says that this precision runs; if not, `unverified` says what is missing."""
     unverified: Text | None = None
     unsupported: Text | None = None
     """Why this precision is in the catalog but can't run."""

@@ -16,8 +16,8 @@ from paribus.conditions import UsageError
 WIDTH = 100
 MARKS: dict[Verdict, str] = {"runs": "+", "unverified": "?", "doesn't fit": ".", "not supported": "-"}
 MEANINGS: dict[Verdict, str] = {
-    "runs": "fits, and a public source shows it running: not that it was measured here",
-    "unverified": "fits, and something about it is confirmed by no public source",
+    "runs": "fits, and a source that its file names shows it there: not that it was measured here",
+    "unverified": "fits; that it runs there, or something about it, is confirmed by no source",
     "doesn't fit": "needs more memory than the card has",
     "not supported": "can't run there, whatever the memory",
 }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from paribus.catalog import Catalog, Decoder, EngineUse, Image, ModelFile, Precision, Scalar, System, Weights
+from paribus.catalog.engine_use import Override
 from paribus.catalog.places import Loc, Places, faults
+from paribus.catalog.shown import Shown
 from paribus.conditions import ParibusError, SystemName, UsageError
 from paribus.engines.launching import check_launch, planned_launch
 from paribus.engines.opening import way_of
@@ -56,19 +58,26 @@ def _form(model: ModelFile, catalog: Catalog) -> Iterator[Finding]:
     profiles = {p.parent.name for r in (catalog.root, catalog.extra) if r for p in r.glob("hardware/*/hardware.yaml")}
     for name, use in model.engines.items():
         here: list[int | str] = ["engines", name]
-        for number, override in enumerate(use.overrides):
-            globs = {"cards": profiles, "precisions": set(use.precisions), "decoders": set(use.decoders)}
-            for selector, names in globs.items():
-                for glob in getattr(override, selector):
-                    if not fnmatch.filter(names, glob):
-                        yield (
-                            [*here, "overrides", number, selector],
-                            f"{glob} names none of: {', '.join(sorted(names))}",
-                        )
+        names = {"cards": profiles, "precisions": set(use.precisions), "decoders": set(use.decoders)}
+        chosen: dict[str, Sequence[Override | Shown]] = {"overrides": use.overrides, "shown": use.shown}
+        for key, entries in chosen.items():
+            for number, entry in enumerate(entries):
+                yield from (([*here, key, number, selector], text) for selector, text in _selectors(entry, names))
+        for number, one in enumerate(use.shown):
+            if one.source.startswith("results/") and not (catalog.root / one.source.split(" ")[0]).is_dir():
+                yield [*here, "shown", number, "source"], f"{one.source} is no folder of runs in this repository"
         for slug, decoder in use.decoders.items():
             yield from (([*here, "decoders", slug], text) for text in _decoder(decoder))
     for system in model.systems():
         SystemName.parse(str(system.name))
+
+
+def _selectors(entry: Override | Shown, names: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
+    """Globs of an entry that name nothing, each with its selector."""
+    for selector, known in names.items():
+        for glob in getattr(entry, selector):
+            if not fnmatch.filter(known, glob):
+                yield selector, f"{glob} names none of: {', '.join(sorted(known))}"
 
 
 def _decoder(decoder: Decoder) -> Iterator[str]:
@@ -122,6 +131,11 @@ def _doubts(model: ModelFile) -> Iterator[Finding]:
     for name, precision in model.precisions.items():
         yield from ((["precisions", name, *loc], text) for loc, text in _doubts_of_precision(precision))
     for name, use in model.engines.items():
+        if use.silent and not model.unsupported:
+            yield (
+                ["engines", name],
+                "not verified: a source that shows it running on a card is missing under `shown`",
+            )
         yield from ((["engines", name, *loc], text) for loc, text in _doubts_of_use(use))
 
 
@@ -157,8 +171,8 @@ def _images(use: EngineUse) -> Iterator[tuple[Loc, Image | None]]:
 
 
 def _unverified(part: Precision | EngineUse) -> Iterator[Finding]:
-    if part.unverified or not part.verified:
-        yield [], f"not verified: {part.unverified or 'the file does not say why'}"
+    if part.unverified:
+        yield [], f"not verified: {part.unverified}"
 
 
 def _unpinned(weights: Weights) -> Iterator[str]:

@@ -45,6 +45,10 @@ class Weighed:
     memory_source: str
 
 
+Used = tuple[str, str, str, tuple[tuple[str, str], ...]]
+"""An engine, its decoders, where its launch settings are from, and who shows it running on which cards."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One model: facts, its precisions and engines in words, what is bounded or in doubt, and its row in the matrix."""
@@ -53,7 +57,7 @@ class Entry:
     title: str
     facts: tuple[tuple[str, str], ...]
     weights: tuple[Weighed, ...]
-    engines: tuple[tuple[str, str, str], ...]
+    engines: tuple[Used, ...]
     doubts: tuple[str, ...]
     limits: tuple[str, ...]
     stacks: tuple[Stack, ...]
@@ -139,9 +143,9 @@ def _weighed(name: str, weights: Weights, memory: str, memory_source: str) -> We
     return Weighed(name, where, pinned, weights.revision_source or "", memory, memory_source)
 
 
-def _engine(name: str, use: EngineUse) -> tuple[str, str, str]:
-    """Engine, its decoders, where the launch settings are from."""
-    return name, ", ".join(use.decoders), use.launch_source
+def _engine(name: str, use: EngineUse) -> Used:
+    shown = tuple((", ".join(one.cards), one.source) for one in use.shown)
+    return name, ", ".join(use.decoders), use.launch_source, shown
 
 
 def _doubts(model: ModelFile) -> Iterator[str]:
@@ -152,6 +156,8 @@ def _doubts(model: ModelFile) -> Iterator[str]:
         yield from _said(name, precision.unverified, precision.unsupported)
     for engine, use in model.engines.items():
         yield from _said(engine, use.unverified, use.unsupported)
+        if use.silent and not model.unsupported:
+            yield f"{engine}: not verified: no source is named that shows it running"
         for override in use.overrides:
             yield from _said(f"{engine} on {', '.join(override.cards)}", override.unverified, override.unsupported)
         for decoder, how in use.decoders.items():
