@@ -206,3 +206,16 @@ def test_the_command_ends_with_0_or_1(home: Path) -> None:
     assert wrong.exception is not None
     assert getattr(wrong.exception, "exit_code", None) == 1
     assert "line 4" in wrong.output
+
+
+def test_an_image_without_a_digest_is_told_wherever_it_stands(home: Path) -> None:
+    def images(data: dict[str, Any]) -> None:
+        general, own = ({"reference": f"example.org/{name}:v1", "source": "x"} for name in ("general", "own"))
+        override = {"cards": ["h100"], "image": own, "source": "x"}
+        data["engines"]["llamacpp"].update(how="image", image=general, overrides=[override])
+
+    _, warnings = found(changed(home, images))
+    assert [w for w in warnings if "digest of example.org/general:v1 is not known" in w]
+    assert [w for w in warnings if "digest of example.org/own:v1 is not known" in w]
+    _, none = found(changed(home, lambda data: data["engines"]["llamacpp"].pop("how")))
+    assert not [w for w in none if "digest" in w], "only named as recommended"

@@ -23,6 +23,13 @@ from paribus.machine.parent import start_time
 
 IMAGE = f"image: {{reference: 'example.org/engines/played:v1', digest: '{DIGEST}', source: a test}}"
 NAMED = f"example.org/engines/played@{DIGEST}"
+OWN = "sha256:" + "cd34" * 16
+ONE_CARDS = f"""{IMAGE}
+    overrides:
+      - cards: [{{card}}]
+        image: {{reference: 'example.org/engines/own:v1', digest: '{OWN}', source: a test}}
+        source: a test"""
+"""An image, and another one on a card."""
 
 
 @pytest.fixture
@@ -85,6 +92,26 @@ def test_an_engine_runs_in_an_image_by_digest_and_its_container_goes_with_it(wor
     variables = json.loads((programs / "variables.json").read_text())
     assert variables["HF_HUB_OFFLINE"] == "1"
     assert set(variables) == {"PATH", "PLAYED", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"}
+
+
+@pytest.mark.parametrize(
+    ("card", "name", "build"),
+    [("cpu", f"example.org/engines/own@{OWN}", "cd34cd34cd34"), ("another", NAMED, "ab12ab12ab12")],
+)
+def test_on_a_card_with_an_image_of_its_own_that_one_is_pulled_and_run_and_recorded(
+    workplace, programs, tmp_path, card, name, build
+):
+    """The job is for the profile `cpu`."""
+    stand_in(programs, "docker")
+    more = ONE_CARDS.replace("{card}", card)
+    catalog, job = a_job(workplace, write_private(tmp_path / "mine", how="image", more=more))
+    assert catalog.system(job.system).build_of({}, job.hardware) == build
+    fetch_image(workplace.root, catalog, "played", build, lambda _: None)
+    with open_session(workplace.root, job, catalog) as session:
+        assert session.versions == {"image": name}
+    pull, run, _ = calls(programs)
+    assert pull == ["pull", name]
+    assert name in run
 
 
 def test_apptainer_binds_and_listens_on_this_machines_own_address(workplace, programs, tmp_path, monkeypatch):
