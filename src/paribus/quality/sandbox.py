@@ -33,7 +33,7 @@ from typing import Literal
 
 from paribus.conditions import EnvironmentFault
 from paribus.machine import guard
-from paribus.quality import cgroup
+from paribus.quality import cgroup, sandbox_filter
 
 Status = Literal["ok", "error", "timeout", "memory", "output", "lost"]
 """How one run ended: exit code 0, another one, too long, killed, too much output, or the sandbox itself went down."""
@@ -278,8 +278,8 @@ def sandboxed(
 @contextmanager
 def opened(limits: Limits, *, extra: Iterable[str] = ()) -> Iterator[Box]:
     """A running sandbox without a program yet. Raises `EnvironmentFault` when none can be started."""
-    with cgroup.limited(limits.memory + _RUNNER_MEMORY, limits.processes) as group:
-        words = [*group.prefix, *command(limits, extra), "/box/inner.py"]
+    with cgroup.limited(limits.memory + _RUNNER_MEMORY, limits.processes) as group, sandbox_filter.opened() as calls:
+        words = [*group.prefix, *command(limits, ["--seccomp", str(calls), *extra]), "/box/inner.py"]
         # The environment is empty already here, so that nothing is left to read in the sandbox's first process.
         process = subprocess.Popen(
             words,
@@ -287,7 +287,7 @@ def opened(limits: Limits, *, extra: Iterable[str] = ()) -> Iterator[Box]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin"},
-            close_fds=True,
+            pass_fds=(calls,),
             start_new_session=True,
             bufsize=0,
         )

@@ -331,8 +331,8 @@ def wait(child: int, deadline: float) -> int | None:
 class Clock:
     """A run's time limit on the wall, put off while the program is kept from its CPU by whatever else runs here.
 
-    A program that sleeps or waits is not kept from anything: only one that is ready to run, and has had less CPU time
-    than its limit, gets more time; at most `patience` times its limit.
+    A program that sleeps or waits is not kept from anything: only one with a thread (of any of its processes) that is
+    ready to run, and has had less CPU time than its limit, gets more time; at most `patience` times its limit.
     """
 
     def __init__(self, child: int, time_s: float, patience: float) -> None:
@@ -350,19 +350,37 @@ class Clock:
         return max(0.0, self.deadline - now)
 
     def starved(self) -> bool:
-        """Whether the program wants its CPU and has had less of it than its limit.
+        """Whether a thread of the program wants its CPU, and all of them together have had less of it than its limit.
 
         A moment's wait (for a page of a file, for a lock) is not yet idleness: three readings in a row are.
         """
-        try:
-            with open(f"/proc/{self.child}/stat", "rb") as file:
-                words = file.read().rpartition(b")")[2].split()
-        except OSError:
-            return False
-        # State is the third field, user and system time the 14th and 15th, those of its ended children after them.
-        used = sum(int(word) for word in words[11:15]) / os.sysconf("SC_CLK_TCK")
-        self.idle = 0 if words[0] in (b"R", b"D") else self.idle + 1
-        return self.idle < _IDLE_READINGS and used < 0.95 * self.time_s
+        ticks, ready = 0, False
+        for process in numbers("/proc"):
+            if process in (os.getpid(), os.getppid()):  # All others here are the program's own.
+                continue
+            # State is the third field, user and system time the 14th and 15th, those of its ended children after them.
+            ticks += sum(int(word) for word in fields(f"/proc/{process}/stat")[11:15])
+            threads = (fields(f"/proc/{process}/task/{thread}/stat") for thread in numbers(f"/proc/{process}/task"))
+            ready = ready or any(words[:1] in ([b"R"], [b"D"]) for words in threads)
+        self.idle = 0 if ready else self.idle + 1
+        return self.idle < _IDLE_READINGS and ticks / os.sysconf("SC_CLK_TCK") < 0.95 * self.time_s
+
+
+def numbers(folder: str) -> list[int]:
+    """Processes or threads that a folder of /proc lists; none when it is gone."""
+    try:
+        return [int(name) for name in os.listdir(folder) if name.isdigit()]
+    except OSError:
+        return []
+
+
+def fields(path: str) -> list[bytes]:
+    """Words of a `stat` of /proc from the third on (the second may hold blanks); none when it is gone."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
 
 
 def collect(clock: Clock, out: int, err: int, most: int) -> tuple[bytes, bytes, str | None]:
