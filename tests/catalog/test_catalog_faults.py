@@ -95,7 +95,7 @@ def test_names_that_are_not_there_come_with_those_that_are() -> None:
         ('{"id": "", "prompt": "x"}', "id"),
         ('{"id": "a", "prompt": "x"', "delimiter"),
         ('{"id": "a", "prompt": "x", "max_tokens": 0}', "max_tokens"),
-        ("[1]", "dictionary"),
+        ("[1]", "keys with their values belong here"),
     ],
 )
 def test_a_wrong_prompt_is_named_with_its_line(tmp_path: Path, line: str, says: str) -> None:

@@ -52,6 +52,10 @@ def decoders(data: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+NOWHERE = {"source": "hosted", "repository": "a/b"}
+AWAY = {"cards": ["cpu"], "without": ["poll", "nonsense"], "source": "x"}
+
+
 def hub(data: dict[str, Any], **given: str) -> None:
     """Other weights, from the hub."""
     data["precisions"]["q4-1"]["weights"] = {"source": "hub", "repository": "a/b", "bytes": 1, **given}
@@ -66,10 +70,42 @@ def test_our_own_files_hold(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
+        (lambda d: d["sampling"].update(temperature=True), "sampling.temperature: a number belongs here"),
+        (lambda d: d["sampling"].update(top_p="0.9"), "sampling.top_p: a number belongs here"),
+        (lambda d: d["engines"]["llamacpp"].update(trust_remote_code="no"), "trust_remote_code: true or false belongs"),
+        (lambda d: d.update(context=True), "context: a whole number belongs here"),
+        (lambda d: d.update(title=5), "title: text belongs here"),
+        (lambda d: d.update(notes="one"), "notes: a list belongs here"),
+        (lambda d: d.update(sampling=[1]), "sampling: keys with their values belong here"),
+        (
+            lambda d: d["engines"]["llamacpp"]["launch"].update(threads=[1]),
+            "threads: one value belongs here: text, a n",
+        ),
+        (lambda d: d.update(released="2024-99-99"), "released: month must be in 1..12"),
+        (lambda d: d.update(released="2023-02-29"), "released: day is out of range for month"),
+        (lambda d: d.update(released="2024-13"), "released: month must be in 1..12"),
+        (lambda d: d.update(retired={"date": "2024-00", "reason": "x", "source": "x"}), "retired.date: month must be"),
+        (lambda d: d["engines"]["llamacpp"]["launch"].update(slots=1_000_000_000), "slots must be at most 4,096"),
+        (
+            lambda d: decoders(d).update(draft={"method": "draft", "acceptance": "strict", "drafter": NOWHERE}),
+            "drafter.source: this must be 'pypi' or 'hub'",
+        ),
+        (
+            lambda d: decoders(d).update(again={"method": "plain"}),
+            "the decoders plain and again are both plain decoding of q4-1: keep one",
+        ),
+        (
+            lambda d: d["engines"]["llamacpp"].update(overrides=[AWAY]),
+            "overrides.0.without: no launch setting before it is called nonsense",
+        ),
+        (
+            lambda d: d.update(kind="diffusion"),
+            "a diffusion model needs a decoder of method block-diffusion (or undisclosed, of a hosted one)",
+        ),
         (lambda d: d.update(titel="x"), "there is no such key; here belong: context, engines"),
         (lambda d: decoders(d)["plain"].update(methud="plain"), "here belong: acceptance, drafter"),
         (lambda d: d.pop("title"), "title: this key is missing"),
-        (lambda d: d.update(kind="magic"), "kind: Input should be 'autoregressive'"),
+        (lambda d: d.update(kind="magic"), "kind: this must be 'autoregressive'"),
         (lambda d: d.update(context=None), "context is missing"),
         (lambda d: d["engines"]["llamacpp"].update(precisions=["q9"]), "names the precision q9"),
         (lambda d: d.update(sibling="nobody"), "nobody is no model of the catalog"),
@@ -94,7 +130,7 @@ def test_our_own_files_hold(path: Path) -> None:
         (lambda d: hub(d, file="--out=x"), "file --out=x would be read as a flag"),
         (lambda d: d["precisions"]["q4-1"]["weights"].update(revision="main"), "is a version such as 0.1.2"),
         (lambda d: d["precisions"]["q4-1"]["weights"].update(repository="-r"), "is the name of a package"),
-        (lambda d: d.update(sibling="--x/y"), "sibling: String should match"),
+        (lambda d: d.update(sibling="--x/y"), "sibling: this must match the pattern"),
         (
             lambda d: d["engines"]["llamacpp"]["launch"].update(context_per_slot=99_999_999),
             "context_per_slot 99999999 is more than the model's context 8192",
@@ -107,7 +143,7 @@ def test_our_own_files_hold(path: Path) -> None:
         ),
         (
             lambda d: d["engines"]["llamacpp"].update(image={"reference": "--privileged", "source": "x"}),
-            "image.reference: String should match",
+            "image.reference: this must match the pattern",
         ),
         (
             lambda d: d["engines"]["llamacpp"].update(how="binary", program="bash"),
@@ -130,7 +166,7 @@ def test_a_fault_names_its_line(home: Path) -> None:
     lines[place] = "    memory_gb: -1"
     path.write_text("\n".join(lines), encoding="utf-8")
     faults, _ = found(path)
-    assert faults == [f"{path} line {place + 1}: precisions.q4-1.memory_gb: Input should be greater than 0"]
+    assert faults == [f"{path} line {place + 1}: precisions.q4-1.memory_gb: this must be greater than 0"]
 
 
 def test_every_fault_is_told_not_only_the_first(home: Path) -> None:
@@ -219,3 +255,43 @@ def test_an_image_without_a_digest_is_told_wherever_it_stands(home: Path) -> Non
     assert [w for w in warnings if "digest of example.org/own:v1 is not known" in w]
     _, none = found(changed(home, lambda data: data["engines"]["llamacpp"].pop("how")))
     assert not [w for w in none if "digest" in w], "only named as recommended"
+
+
+def test_what_is_wrong_on_every_card_is_told_once_and_what_is_on_some_with_their_names(home: Path) -> None:
+    def slow(data: dict[str, Any], where: str | None) -> None:
+        use = data["engines"]["llamacpp"]
+        use["overrides"] = [{"cards": [card], "launch": {"poll": 1}, "source": "x"} for card in ("cpu", "h100", "h200")]
+        for override in use["overrides"]:
+            if override["cards"] == [where] or where is None:
+                override["launch"]["speed"] = "high"
+
+    good = yaml.safe_load((home / "systems/smollm2-135m.yaml").read_text(encoding="utf-8"))
+    for where, place in (("h100", " (on h100)"), (None, " (on cpu, h100, h200)")):
+        faults, _ = found(changed(home, lambda data, where=where: slow(data.update(good) or data, where)))
+        assert len(faults) == 1, faults
+        assert faults[0].endswith(place)
+    faults, _ = found(changed(home, lambda data: data["engines"]["llamacpp"]["launch"].update(speed="high")))
+    assert len(faults) == 1, faults
+    assert "knows no launch setting speed" in faults[0]
+    assert "(on " not in faults[0]
+
+
+def test_what_is_wrong_in_a_siblings_file_is_that_files_fault(home: Path) -> None:
+    path = changed(home, lambda data: data.update(sibling="dream-7b"))
+    (home / "systems/dream-7b.yaml").write_text("model: [", encoding="utf-8")
+    assert found(path)[0] == []
+    assert found(home / "systems/dream-7b.yaml")[0]
+
+
+def test_a_folder_of_the_catalog_is_checked_file_by_file_and_another_ending_is_told(home: Path) -> None:
+    report = check(home, [str(home / "hardware/cpu"), str(home / "systems")])
+    assert {f.where.partition(".yaml")[0] for f in report.findings} == {
+        str(home / "hardware/cpu/hardware"),
+        *(str(path.with_suffix("")) for path in (home / "systems").glob("*.yaml")),
+    }
+    other = (home / "systems/smollm2-135m.yaml").rename(home / "systems/smollm2-135m.yml")
+    with pytest.raises(UsageError, match=r"smollm2-135m\.yml: .*call it smollm2-135m\.yaml"):
+        check(home, [str(other)])
+    (home / "nothing").mkdir()
+    with pytest.raises(UsageError, match="nothing is a folder that holds no finished run and no file of the catalog"):
+        check(home, [str(home / "nothing")])

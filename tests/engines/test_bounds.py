@@ -25,6 +25,8 @@ STACKS = {
     "transformers": "dream-7b--bf16--transformers-4--diffusion-card",
 }
 
+BYTES = "a whole number of at least 1 and at most 17,592,186,044,416 or a size such as 25G, "
+
 
 def check(system: System, **settings: Any) -> None:
     adapter = engine(system.name.engine)
@@ -48,23 +50,38 @@ def with_decoder(name: str, **about: Any) -> System:
     [
         ("vllm", "gpu_memory_utilization", 99, "a number of at least 0.01 and at most 1, not 99"),
         ("vllm", "gpu_memory_utilization", "0.9", "a number of at least 0.01 and at most 1, not '0.9'"),
-        ("vllm", "max_num_seqs", -4, "a whole number of at least 1, not -4"),
-        ("vllm", "max_num_seqs", 2.5, "a whole number of at least 1, not 2.5"),
-        ("vllm", "max_num_seqs", True, "a whole number of at least 1, not True"),
+        ("vllm", "max_num_seqs", -4, "a whole number of at least 1 and at most 4,096, not -4"),
+        ("vllm", "max_num_seqs", 2.5, "a whole number of at least 1 and at most 4,096, not 2.5"),
+        ("vllm", "max_num_seqs", True, "a whole number of at least 1 and at most 4,096, not True"),
         ("vllm", "cpu_offload_gb", -1, "a number of at least 0, not -1"),
         ("vllm", "cpu_offload_gb", math.nan, "a number of at least 0, not nan"),
         ("sglang", "mem_fraction_static", 0, "a number of at least 0.01 and at most 1, not 0"),
-        ("sglang", "max_running_requests", 0, "a whole number of at least 1, not 0"),
-        ("sglang", "chunked_prefill_size", -2, "a whole number of at least -1, not -2"),
+        ("sglang", "max_running_requests", 0, "a whole number of at least 1 and at most 4,096, not 0"),
+        ("sglang", "chunked_prefill_size", -2, "a whole number of at least -1 and at most 16,777,216, not -2"),
         ("llamacpp", "poll", 101, "a whole number of at least 0 and at most 100, not 101"),
-        ("llamacpp", "batch", 0, "a whole number of at least 1, not 0"),
-        ("llamacpp", "n_gpu_layers", "most", "a whole number of at least -1 or auto or all, not 'most'"),
-        ("vllm", "kv_cache_memory_bytes", "25GB", "a whole number of at least 1 or a size such as 25G, not '25GB'"),
-        ("vllm", "kv_cache_memory_bytes", "0G", "a whole number of at least 1 or a size such as 25G, not '0G'"),
-        ("vllm", "kv_cache_memory_bytes", "1.5G", "a whole number of at least 1 or a size such as 25G, not '1.5G'"),
-        ("vllm", "max_num_seqs", "4k", "a whole number of at least 1, not '4k'"),
-        ("mlx", "prefill_step_size", -8, "a whole number of at least 1, not -8"),
-        ("transformers", "threads", -1, "a whole number of at least 0, not -1"),
+        ("llamacpp", "batch", 0, "a whole number of at least 1 and at most 16,777,216, not 0"),
+        (
+            "llamacpp",
+            "n_gpu_layers",
+            "most",
+            "a whole number .* at most 4,096 or auto or all, not 'most'",
+        ),
+        ("vllm", "kv_cache_memory_bytes", "25GB", BYTES + "not '25GB'"),
+        ("vllm", "kv_cache_memory_bytes", "0G", BYTES + "not '0G'"),
+        ("vllm", "kv_cache_memory_bytes", "1.5G", BYTES + "not '1.5G'"),
+        ("vllm", "max_num_seqs", "4k", "a whole number of at least 1 and at most 4,096, not '4k'"),
+        ("mlx", "prefill_step_size", -8, "a whole number of at least 1 and at most 16,777,216, not -8"),
+        ("transformers", "threads", -1, "a whole number of at least 0 and at most 4,096, not -1"),
+        ("llamacpp", "threads", 1e12, "a whole number of at least 0 and at most 4,096, not 1000000000000.0"),
+        ("llamacpp", "batch", 10**15, "a whole number of at least 1 and at most 16,777,216, not 1000000000000000"),
+        ("llamacpp", "flash_attn", "yes", "auto or on or off, not 'yes'"),
+        ("llamacpp", "flash_attn", 1, "auto or on or off, not 1"),
+        ("llamacpp", "flash_attn", True, "auto or on or off, not True"),
+        ("llamacpp", "kv_unified", "false", "true or false, not 'false'"),
+        ("llamacpp", "kv_unified", 1, "true or false, not 1"),
+        ("transformers", "compile", "no", "true or false, not 'no'"),
+        ("sglang", "enable_mixed_chunk", "false", "true or false, not 'false'"),
+        ("vllm", "enforce_eager", "false", "true or false, not 'false'"),
     ],
 )
 def test_a_launch_setting_out_of_its_bounds_is_refused(name: str, setting: str, value: Any, said: str) -> None:
@@ -74,12 +91,32 @@ def test_a_launch_setting_out_of_its_bounds_is_refused(name: str, setting: str, 
 
 
 @pytest.mark.parametrize(
+    ("name", "setting", "value", "said"),
+    [
+        ("llamacpp", "flash_attn", "--api-key-file", "flash_attn: '--api-key-file' would be read as a flag"),
+        ("vllm", "attention_backend", "--api-key", "attention_backend: '--api-key' would be read as a flag"),
+        ("mlx", "max_num_seqs", "-4", "max_num_seqs: '-4' would be read as a flag"),
+        ("vllm", "attention_backend", True, "attention_backend takes a value, not True"),
+        ("sglang", "attention_backend", False, "attention_backend takes a value, not False"),
+    ],
+)
+def test_a_value_is_one_word_of_the_command_line_and_no_flag(name: str, setting: str, value: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        check(plain(name), **{setting: value})
+
+
+@pytest.mark.parametrize(
     ("name", "decoder", "said"),
     [
         (
             "vllm",
             {"method": "ngram", "acceptance": "rejection", "parameters": {"num_speculative_tokens": -1}},
-            "the parameter num_speculative_tokens must be a whole number of at least 1, not -1",
+            "the parameter num_speculative_tokens must be a whole number of at least 1 and at most 4,096, not -1",
+        ),
+        (
+            "vllm",
+            {"method": "ngram", "acceptance": "rejection", "parameters": {"num_speculative_tokens": 100_000}},
+            "the parameter num_speculative_tokens must be a whole number of at least 1 and at most 4,096, not 100000",
         ),
         (
             "llamacpp",
@@ -89,7 +126,7 @@ def test_a_launch_setting_out_of_its_bounds_is_refused(name: str, setting: str, 
         (
             "transformers",
             {"method": "block-diffusion", "lossy": {"block_length": 0}},
-            "the lossy setting block_length must be a whole number of at least 1, not 0",
+            "the lossy setting block_length must be a whole number of at least 1 and at most 4,096, not 0",
         ),
     ],
 )
@@ -113,6 +150,10 @@ def test_what_engines_turn_off_with_a_negative_number_may_stand() -> None:
     ("field", "value"),
     [
         ("temperature", -5),
+        ("temperature", True),
+        ("temperature", "0.7"),
+        ("top_k", False),
+        ("presence_penalty", True),
         ("temperature", 2.1),
         ("temperature", math.nan),
         ("top_p", 7),

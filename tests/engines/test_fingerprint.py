@@ -183,7 +183,7 @@ def test_a_reference_is_found_by_name_and_must_be_of_the_same_settings(tmp_path,
     with pytest.raises(UsageError, match="is of other denoising settings"):
         fingerprinting.reference_of(catalog, system)
     path.write_text(json.dumps({"model": "tiny"}))
-    with pytest.raises(UsageError, match="Field required"):
+    with pytest.raises(UsageError, match="this key is missing"):
         fingerprinting.reference_of(catalog, system)
 
 

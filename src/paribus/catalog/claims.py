@@ -10,10 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from paribus.catalog.models import SlugName, Spec
+from paribus.catalog.specs import Date, SlugName, Spec
 
 Text = Annotated[str, Field(min_length=1, max_length=400)]
-Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}(-\d{2})?$")]
 About = Literal["speed", "latency", "speed-up", "passes", "quality", "length", "cost", "limit", "statement"]
 Metric = Literal["output_speed", "output_speed_standard", "decode_speed", "throughput", "ttft", "answer_time"]
 Confirmed = Literal["primary", "secondary", "not found", "estimate"]

@@ -18,6 +18,8 @@ from paribus.catalog.weights import Drafter, Needs
 
 CONTEXT_SETTINGS = ("context_per_slot", "max_model_len", "context_length")
 """What engines call the tokens that one request may hold: llama.cpp (through our launcher), vLLM, SGLang."""
+MOST_SLOTS = 4096
+"""More requests at once than any measure keeps open."""
 KERNEL_SETTINGS = (
     "VLLM_USE_DEEP_GEMM",
     "fp4_gemm_runner_backend",
@@ -39,6 +41,8 @@ def _launch(launch: dict[str, Scalar]) -> dict[str, Scalar]:
         value = launch.get(name, 1)
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+    if int(launch.get("slots", 1)) > MOST_SLOTS:
+        raise ValueError(f"slots must be at most {MOST_SLOTS:,}, not {launch['slots']!r}")
     return launch
 
 
@@ -196,11 +200,29 @@ class EngineUse(Spec):
             unknown = sorted(set(decoder.precisions) - set(self.precisions))
             if unknown:
                 raise ValueError(f"decoder {name} names the precision {unknown[0]}, which this engine doesn't have")
+        self._one_plain()
+        self._takes_away()
         if self.how == "image" and self.image is None:
             raise ValueError("how: image needs an image")
         if self.how == "binary" and self.program is None:
             raise ValueError("how: binary needs a program")
         return self
+
+    def _one_plain(self) -> None:
+        """`ValueError` for two decoders of a stack that are the same: plain decoding has no settings."""
+        for precision in self.precisions:
+            here = [n for n, d in self.decoders.items() if not d.precisions or precision in d.precisions]
+            plain = [name for name in here if self.decoders[name].method == "plain"]
+            if len(plain) > 1:
+                raise ValueError(f"the decoders {' and '.join(plain)} are both plain decoding of {precision}: keep one")
+
+    def _takes_away(self) -> None:
+        """`ValueError` for an override that takes away what no launch before it sets."""
+        known = set(self.launch)
+        for number, override in enumerate(self.overrides):
+            if unknown := sorted(set(override.without) - known):
+                raise ValueError(f"overrides.{number}.without: no launch setting before it is called {unknown[0]}")
+            known |= set(override.launch)
 
     def applying(self, card: str | None, precision: str, decoder: str) -> list[Override]:
         """The overrides that apply, in order."""

@@ -24,7 +24,7 @@ from paribus.catalog.engine_use import (
     split_launch,
 )
 from paribus.catalog.shown import not_shown
-from paribus.catalog.specs import UNPINNED, Scalar, Sha256, SlugName, Spec, Text
+from paribus.catalog.specs import UNPINNED, Date, Scalar, Sha256, SlugName, Spec, Text
 from paribus.catalog.switches import switch_faults
 from paribus.catalog.weights import UNQUANTISED, CardKind, Drafter, Needs, Precision, Weights
 from paribus.conditions import SystemName, hash12
@@ -141,7 +141,7 @@ class Parameters(Spec):
 class Retired(Spec):
     """A model that nobody can run any more: its runs stay, and none is planned."""
 
-    date: str | None = Field(default=None, pattern=r"^\d{4}-\d{2}(-\d{2})?$")
+    date: Date | None = None
     reason: Text
     source: str
 
@@ -156,7 +156,7 @@ class ModelFile(Spec):
     track: Literal["instruction", "research"] = "instruction"
     """`research`: unconditional or single-task models, a track of their own that is never ranked with the others."""
     licence: str
-    released: str = Field(pattern=r"^\d{4}-\d{2}(-\d{2})?$")
+    released: Date
     retired: Retired | None = None
     context: int | None = Field(default=None, gt=0)
     """The longest prompt and answer together, in tokens. Only a model that can't be run may leave it out."""

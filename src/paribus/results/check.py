@@ -56,7 +56,11 @@ def check(root: Path, paths: Iterable[str], *, grade: bool = False, private: Pat
     report, catalog = Report(), Catalog(root, private)
     for text in paths:
         try:
-            _check_path(root, text, catalog, report, grade)
+            files = _catalog_files(Path(text))
+            for file in files:
+                check_catalog_file(file, catalog, report)
+            if not files:
+                _check_path(root, text, catalog, report, grade)
         except OSError as error:
             raise UsageError(f"can't read {error.filename or text}: {error.strerror or error}") from error
     return report
@@ -64,9 +68,6 @@ def check(root: Path, paths: Iterable[str], *, grade: bool = False, private: Pat
 
 def _check_path(root: Path, text: str, catalog: Catalog, report: Report, grade: bool) -> None:
     path = Path(text)
-    if path.suffix in (".yaml", ".jsonl") and path.is_file():
-        check_catalog_file(path, catalog, report)
-        return
     if path.is_dir() and is_endpoint_folder(path):
         check_endpoint(path, catalog, report)
         return
@@ -162,6 +163,19 @@ def _say_differences(run: RunFolder, made: BaseModel, name: str, report: Report)
     stored = parse_json(read_bytes(run.folder, "summary.json"), f"{name}/summary.json")
     if report.same("log", name, stored, made.model_dump(mode="json", by_alias=True)):
         report.say("log", name, "fails", "summary.json was not written by `paribus seal`: seal the run again")
+
+
+def _catalog_files(path: Path) -> list[Path]:
+    """A file that is to be one of the catalog; of a folder (`systems`), those that lie in it."""
+    if path.is_file():
+        if path.suffix == ".yml":
+            raise UsageError(
+                f"{path}: files of the catalog end in .yaml, and no other is read: call it {path.stem}.yaml"
+            )
+        return [path] if path.suffix in (".yaml", ".jsonl") else []
+    patterns = [pattern for pattern, _ in CATALOG_FILES if "/" in pattern] + ["prompts/*.jsonl"]
+    inside = sorted(path.iterdir()) if path.is_dir() else []
+    return [p for p in inside if p.is_file() and any(p.absolute().match(pattern) for pattern in patterns)]
 
 
 CATALOG_FILES: tuple[tuple[str, type[BaseModel]], ...] = (

@@ -53,8 +53,11 @@ def _say(report: Report, path: Path, wrong: list[str]) -> None:
 
 def _form(model: ModelFile, catalog: Catalog) -> Iterator[Finding]:
     """What the types can't see: names elsewhere in the catalog, globs that name nothing, what decoders leave out."""
-    if model.sibling and model.sibling not in catalog.models and model.sibling != model.model:
+    if model.sibling and model.sibling != model.model and not _is_model(model.sibling, catalog):
         yield ["sibling"], f"{model.sibling} is no model of the catalog: its file is systems/{model.sibling}.yaml"
+    methods = {decoder.method for use in model.engines.values() for decoder in use.decoders.values()}
+    if model.kind == "diffusion" and not methods & {"block-diffusion", "undisclosed"}:
+        yield ["kind"], "a diffusion model needs a decoder of method block-diffusion (or undisclosed, of a hosted one)"
     profiles = {p.parent.name for r in (catalog.root, catalog.extra) if r for p in r.glob("hardware/*/hardware.yaml")}
     for name, use in model.engines.items():
         here: list[int | str] = ["engines", name]
@@ -80,6 +83,11 @@ def _selectors(entry: Override | Shown, names: dict[str, set[str]]) -> Iterator[
                 yield selector, f"{glob} names none of: {', '.join(sorted(known))}"
 
 
+def _is_model(name: str, catalog: Catalog) -> bool:
+    """Whether the catalog has a file of that name: what is wrong in it isn't this file's fault."""
+    return any((root / f"systems/{name}.yaml").is_file() for root in (catalog.root, catalog.extra) if root)
+
+
 def _decoder(decoder: Decoder) -> Iterator[str]:
     if decoder.speculates and decoder.acceptance == "none":
         yield "how drafts are accepted is missing: `acceptance` is rejection, block or strict for a lossless method"
@@ -97,13 +105,23 @@ def _launches(model: ModelFile, catalog: Catalog) -> Iterator[Finding]:
     for system in model.systems():
         if system.unsupported_on():
             continue
-        for card in [None, *_named_cards(system.use)]:
-            text = _refusal(system, card, catalog)
-            if text is None and system.use.prefix_caching and _refusal(system, card, catalog, prefix_caching=True):
-                text = f"`prefix_caching: false` is missing: {system.name.engine} keeps nothing between requests"
-            if text and text not in told:
-                told.add(text)
-                yield ["engines", system.name.engine, "decoders", system.name.decoder], text
+        for text, cards in _refusals(system, catalog).items():
+            place = "" if None in cards else f" (on {', '.join(map(str, cards))})"
+            if text + place not in told:
+                told.add(text + place)
+                yield ["engines", system.name.engine, "decoders", system.name.decoder], text + place
+
+
+def _refusals(system: System, catalog: Catalog) -> dict[str, list[str | None]]:
+    """What the engine refuses, each with the cards on which it does; None: whatever the card."""
+    found: dict[str, list[str | None]] = {}
+    for card in [None, *_named_cards(system.use)]:
+        text = _refusal(system, card, catalog)
+        if text is None and system.use.prefix_caching and _refusal(system, card, catalog, prefix_caching=True):
+            text = f"`prefix_caching: false` is missing: {system.name.engine} keeps nothing between requests"
+        if text:
+            found.setdefault(text, []).append(card)
+    return found
 
 
 def _named_cards(use: EngineUse) -> list[str]:
@@ -118,7 +136,7 @@ def _refusal(system: System, card: str | None, catalog: Catalog, **also: Scalar)
         )
         check_launch(adapter, launch)
     except UsageError as error:
-        return str(error).removeprefix(f"{system.name}: ") + (f" (on {card})" if card else "")
+        return str(error).removeprefix(f"{system.name}: ")
     except ParibusError:  # something isn't fetched or built here, which says nothing about the file
         return None
     return None

@@ -267,6 +267,8 @@ def locate(root: Path, text: str) -> RunFolder:
 def _no_run(text: str) -> RunFolder:
     if Path(text).suffix in (".yaml", ".jsonl") and not Path(text).exists():
         raise UsageError(f"there is no file {text}")
+    if Path(text).is_dir():
+        raise UsageError(f"{text} is a folder that holds no finished run and no file of the catalog (*.yaml)")
     raise UsageError(
         f"{text!r} is not a run: give its folder, its path below results/, or its id (r and ten characters)"
     )

@@ -16,7 +16,7 @@ from typing import Any
 from paribus.catalog import NEUTRAL, Scalar, System
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import Adapter, How, Launch, Running, refuse_unknown
-from paribus.engines.bounds import RATE, Bound, counts
+from paribus.engines.bounds import RATE, SWITCH, Bound, counts, few, words
 from paribus.engines.counters import LLAMACPP
 from paribus.engines.deciding import own
 from paribus.engines.local import ask_json
@@ -79,12 +79,15 @@ rejection sampling. The catalog's `acceptance` must say the same."""
 
 _BOUNDS = {
     "poll": Bound(0, 100, whole=True),
-    "threads": Bound(0, whole=True),
-    "n_gpu_layers": Bound(-1, whole=True, words=("auto", "all")),
+    "threads": Bound(0, 4096, whole=True),
+    "n_gpu_layers": Bound(-1, 4096, whole=True, words=("auto", "all")),
+    "flash_attn": words("auto", "on", "off"),
+    "kv_unified": SWITCH,
     "p_min": RATE,
     "p_split": RATE,
-    "n_min": Bound(0, whole=True),
-    **counts("batch", "ubatch", "n_max", "n_match", *_MAP),
+    "n_min": Bound(0, 4096, whole=True),
+    **counts("batch", "ubatch"),
+    **few("n_max", "n_match", *_MAP),
 }
 
 

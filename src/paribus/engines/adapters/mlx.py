@@ -22,7 +22,7 @@ from typing import Any
 from paribus.catalog import Scalar, System
 from paribus.conditions import EnvironmentFault, UsageError
 from paribus.engines.base import COUNTERS, Adapter, Launch, Running, refuse_penalties, refuse_unknown
-from paribus.engines.bounds import RATE, counts
+from paribus.engines.bounds import RATE, counts, few
 from paribus.engines.deciding import Deciding, one_of
 from paribus.engines.local import ask_header, ask_json
 from paribus.engines.numbers import UNREAD
@@ -68,8 +68,9 @@ _COUNTED = {
 
 _BOUNDS = {
     **dict.fromkeys(("threshold", "min_threshold", "editing_threshold"), RATE),
-    **counts("prefill_step_size", "max_num_seqs", "prompt_concurrency", "decode_concurrency", "kv_group_size"),
-    **counts("draft_block_size", "num_draft_tokens", "max_denoising_steps", "block_length"),
+    **counts("prefill_step_size"),
+    **few("max_num_seqs", "prompt_concurrency", "decode_concurrency", "kv_group_size"),
+    **few("draft_block_size", "num_draft_tokens", "max_denoising_steps", "block_length"),
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from paribus.catalog import PromptLine, Scalar, System
 from paribus.conditions import UsageError
 from paribus.engines.base import Adapter, Compilation, How, Launch, Running, refuse_penalties, refuse_unknown
-from paribus.engines.bounds import OFF, RATE, SHARE, counts
+from paribus.engines.bounds import OFF, RATE, SHARE, SWITCH, counts, few
 from paribus.engines.counters import SGLANG, sglang_accepted
 from paribus.engines.deciding import OF_NCCL, OF_TORCH, own
 from paribus.engines.local import NoAnswer, ask_json
@@ -144,9 +144,11 @@ _BOUNDS = {
     "chunked_prefill_size": OFF,
     "speculative_draft_window_size": OFF,
     **dict.fromkeys(("threshold", "edit_threshold", "confidence_threshold", *_LOSSY_ACCEPTANCE), RATE),
-    **counts("max_running_requests", "max_total_tokens", "max_prefill_tokens", "page_size", "tp_size"),
-    **counts("num_continuous_decode_steps", "cuda_graph_max_bs_decode", "torch_compile_max_bs", *_DRAFTS),
-    **counts("speculative_dflash_block_size", "max_denoising_steps", *_BLOCK),
+    **counts("max_total_tokens", "max_prefill_tokens"),
+    **few("max_running_requests", "page_size", "tp_size"),
+    **few("num_continuous_decode_steps", "cuda_graph_max_bs_decode", "torch_compile_max_bs", *_DRAFTS),
+    **few("speculative_dflash_block_size", "max_denoising_steps", *_BLOCK),
+    **dict.fromkeys((*_SWITCHES, *_EXACT, "dllm_fdfo"), SWITCH),
 }
 
 
@@ -307,6 +309,8 @@ class SGLang(Adapter):
 
 def _flag(name: str, value: Scalar) -> list[str]:
     flag = _NAMED.get(name, "--" + name.replace("_", "-"))
+    if name in _VALUES and isinstance(value, bool):
+        raise UsageError(f"{name} takes a value, not {value!r}")
     if name in _SWITCHES or isinstance(value, bool):
         return [flag] if value else []
     return [flag, str(value)]

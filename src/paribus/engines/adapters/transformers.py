@@ -13,7 +13,7 @@ from typing import Any
 from paribus.catalog import System
 from paribus.conditions import UsageError
 from paribus.engines.base import COUNTERS, GAUGES, Adapter, Compilation, Launch, Running, refuse_unknown
-from paribus.engines.bounds import RATE, Bound, counts
+from paribus.engines.bounds import RATE, SWITCH, Bound, few
 from paribus.engines.deciding import OF_TORCH, one_of, own
 from paribus.engines.local import ask_json
 from paribus.engines.thinking import by_template
@@ -63,10 +63,11 @@ _COMPILED = re.compile(r"^compiled (\d+) graphs$", re.MULTILINE)
 
 
 _BOUNDS = {
-    "threads": Bound(0, whole=True),
+    "threads": Bound(0, 4096, whole=True),
+    "compile": SWITCH,
     "threshold": RATE,
     "confidence_threshold": RATE,
-    **counts("num_assistant_tokens", "block_length", "steps_per_block", "canvas_length", "max_denoising_steps"),
+    **few("num_assistant_tokens", "block_length", "steps_per_block", "canvas_length", "max_denoising_steps"),
 }
 
 

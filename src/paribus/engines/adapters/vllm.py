@@ -10,14 +10,14 @@ from typing import Any
 
 from paribus.catalog import System
 from paribus.engines.base import LOADING_S, Adapter, Compilation, How, Launch, Running
-from paribus.engines.bounds import RATE, SHARE, SIZE, counts
+from paribus.engines.bounds import RATE, SHARE, SIZE, SWITCH, few
 from paribus.engines.counters import VLLM, vllm_denoising, vllm_positions
 from paribus.engines.local import NoAnswer, ask_json
 from paribus.engines.numbers import UNREAD
 from paribus.engines.scoring import Call, token_ids
 from paribus.engines.thinking import shown
 from paribus.engines.vllm import log
-from paribus.engines.vllm.arguments import DECIDING, LOCAL, VARIABLES, admitted, arguments
+from paribus.engines.vllm.arguments import DECIDING, LOCAL, SWITCHES, VARIABLES, admitted, arguments
 from paribus.engines.vllm.denoising import (
     GENERATION,
     checkpoint_generation,
@@ -64,10 +64,11 @@ _BOUNDS = {
     "suffix_decoding_min_token_prob": RATE,
     "max_num_batched_tokens": SIZE,
     "kv_cache_memory_bytes": SIZE,
-    **counts("max_num_seqs", "block_size"),
-    **counts("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "draft_tensor_parallel_size"),
-    **counts("num_speculative_tokens", "prompt_lookup_max", "prompt_lookup_min"),
-    **counts("canvas_length", "max_denoising_steps"),
+    **few("max_num_seqs", "block_size"),
+    **few("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "draft_tensor_parallel_size"),
+    **few("num_speculative_tokens", "prompt_lookup_max", "prompt_lookup_min"),
+    **few("canvas_length", "max_denoising_steps"),
+    **dict.fromkeys(SWITCHES, SWITCH),
 }
 
 

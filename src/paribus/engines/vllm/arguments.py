@@ -217,6 +217,8 @@ def _flag(name: str, value: Scalar) -> list[str]:
         return [flag if value else flag.replace("--", "--no-", 1)]
     if name in JSON:
         return _json(flag, _object(name, value))
+    if name in VALUES and isinstance(value, bool):
+        raise UsageError(f"{name} takes a value, not {value!r}")
     return [flag, str(value)] if name in VALUES else []
 
 
