@@ -215,9 +215,11 @@ def test_a_stream_cut_inside_an_event() -> None:
     assert read((1, content("a") + content("b")[:30]), error="cut").error == "cut"
 
 
-def test_a_connection_lost_after_the_finish_spoils_nothing() -> None:
-    answer = read((1, content("a") + finish() + usage(1)), error="cut")
+@pytest.mark.parametrize("lost", ["cut", "reset"])
+def test_a_connection_lost_after_the_finish_spoils_nothing(lost: str) -> None:
+    answer = read((1, content("a") + finish() + usage(1)), error=lost)
     assert (answer.error, answer.done) == (None, False)
+    assert read((1, content("a")), error=lost).error == lost
 
 
 @pytest.mark.parametrize("word", ["timeout_idle", "timeout_total", "cancelled", "protocol"])
@@ -234,10 +236,30 @@ def test_several_choices_are_refused() -> None:
     assert read((1, content("a") + two + finish() + DONE)).error == "choices"
 
 
-@pytest.mark.parametrize("junk", [b"data: {nonsense}\n\n", b"data: 7\n\n", b'data: "text"\n\n'])
-def test_an_event_that_is_no_object_is_a_protocol_error(junk: bytes) -> None:
-    answer = read((1, content("a") + junk + content("b") + finish() + DONE))
+def test_an_event_that_is_no_json_is_a_protocol_error() -> None:
+    answer = read((1, content("a") + b"data: {nonsense}\n\n" + content("b") + finish() + DONE))
     assert (answer.error, answer.text) == ("protocol", "ab")
+
+
+@pytest.mark.parametrize("odd", [b"null", b" null ", b"7", b'"text"', b"[]", b'["text"]', b"true", b"NaN"])
+def test_an_event_that_is_no_object_fails_no_whole_answer(odd: bytes) -> None:
+    events = event(odd) + content("a") + event(odd) + content("b") + finish() + event(odd) + DONE
+    answer = read((1, events))
+    assert (answer.error, answer.text, answer.detail) == (None, "ab", "")
+    assert answer.unread == ({"data": 12} if b"text" in odd else {}), "its text is not lost without a word"
+    assert read((1, content("a") + finish() + DONE + b"data: " + odd)).error is None, "nor one that was cut off"
+
+
+@pytest.mark.parametrize(("odd", "cut", "empty"), [(b"null", "cut", "empty"), (b"7", "protocol", "protocol")])
+def test_an_event_that_is_no_object_is_why_an_answer_is_not_whole_unless_it_says_nothing(
+    odd: bytes, cut: str, empty: str
+) -> None:
+    assert read((1, content("a") + event(odd))).error == cut
+    assert read((1, event(odd) + finish() + DONE)).error == empty
+
+
+def test_an_error_event_may_hold_anything() -> None:
+    assert read((1, content("a") + event(b"null", name="error") + finish() + DONE)).error == "in_band"
 
 
 def test_comments_keep_alives_and_unknown_events_are_passed_over() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -46,9 +47,10 @@ class Answer:
     """An exchange, read. `error is None` means: a whole answer.
 
     Errors are those of `Outcome` and: `in_band` (an error event or body under HTTP 200), `cut` (the stream ended
-    without a finish reason), `protocol` (an event that is no JSON), `choices` (several choices), `empty` (nothing
-    delivered). `done`: `[DONE]` was seen (or the server answered with one JSON body). `revised`: text was replaced
-    after it was shown; then the pieces are those of the final form. `detail`: the server's own words on an error.
+    without a finish reason), `protocol` (an event that is no JSON, or no object of it and the answer isn't whole),
+    `choices` (several choices), `empty` (nothing delivered). `done`: `[DONE]` was seen (or the server answered with
+    one JSON body). `revised`: text was replaced after it was shown; then the pieces are those of the final form.
+    `detail`: the server's own words on an error, or ours where it says nothing.
     `timings`: llama.cpp's numbers (`draft_n`, `draft_n_accepted`, `cache_n`, ...), empty elsewhere.
     """
 
@@ -64,6 +66,8 @@ class Answer:
     revised: bool
     detail: str = ""
     timings: dict[str, float] = field(default_factory=dict)
+    unread: Mapping[str, int] = field(default_factory=dict)
+    """UTF-8 bytes of text under names that aren't read, by name: it is in no piece."""
 
     @cached_property
     def parts(self) -> list[str]:

@@ -6,13 +6,15 @@ The rules, each with its reason:
   none: a clock started or stopped by them would time the protocol, not the model.
 - A piece arrives with the read that completed its event.
 - Usage is cumulative and the last count wins, wherever it rides (on the last piece, each piece, a block with
-  `choices: []`, or after `[DONE]`).
+  `choices: []`, or after `[DONE]`; in the event, in its choice, or in Groq's `x_groq`).
 - An error inside the stream is a failure, whatever the HTTP status said.
 - A stream is whole when a finish reason or `[DONE]` came; without either it was cut, however politely it was closed.
 - Text may be replaced: an event with a `message` in place of a `delta`, or with `"replace": true` (in the event, the
   choice or the delta), carries everything from the start. What was shown before counts no more, unless the new
   text begins with exactly that: then only the rest is new. With `replace` an empty text drops what was shown; a
   missing one (or null) leaves it.
+- What a delta says, and text under names that aren't read: `wire.delta`. Which call a part belongs to: `wire.calls`.
+- An event of JSON that is no object says nothing (`null`), or fails an answer that isn't whole without it.
 - An event with neither choices nor usage that holds a message, a detail or a code is an error, under whatever name.
 """
 
@@ -21,7 +23,6 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -30,8 +31,11 @@ import orjson
 
 from paribus.wire.alike import BLOCK, Shape, event_at, events_in
 from paribus.wire.answer import Answer, Piece, Usage
+from paribus.wire.calls import Calls
+from paribus.wire.delta import dicts, holds_reasoning, read_delta, texts
 from paribus.wire.exchange import Outcome, Reads
 from paribus.wire.sse import read_events
+from paribus.wire.tokens import utf8_bytes
 
 _COMPLETE_DESPITE = ("cut", "reset")
 """Losses of the connection that don't spoil an answer which had already ended with a finish reason."""
@@ -98,12 +102,15 @@ def _take_events(
         if not event.data.strip():
             continue
         content = _json(event.data)
-        if content is None and not event.whole:
+        nothing = event.data.strip() == b"null"
+        if content is None and not event.whole and not nothing:
             reading.fail("cut", "")  # the connection ended inside this event
         elif event.name == "error":
             reading.fail("in_band", _words(content) or event.data[:300].decode("utf-8", "replace"))
+        elif content is None and not nothing:
+            reading.fail("protocol", "an event holds no JSON")
         elif not isinstance(content, dict):
-            reading.fail("protocol", "an event holds no JSON object")
+            reading.take_odd(content)
         else:
             reading.take_event(content, t_ns)
             shape = _shape(event.data) if learns and not reading.half else None
@@ -113,6 +120,7 @@ def _take_events(
     return None, _WORTH_IT
 
 
+_NAME = re.compile(r"[\w.-]{1,40}", re.ASCII)
 _BLANK = "the text of another piece"
 _SHOWN = Piece(0, "shown before", "", "", None)
 _TEXT = re.compile(rb'"(?:content|text)": ?"([^"\\]*)"')
@@ -160,12 +168,15 @@ class _Reading:
     """An answer while it is read."""
 
     pieces: list[Piece] = field(default_factory=list)
-    calls: dict[int, dict[str, str]] = field(default_factory=dict)
+    calls: Calls = field(default_factory=Calls)
+    unread: dict[str, int] = field(default_factory=dict)
     finish_reason: str | None = None
     usage: Usage | None = None
     error: str | None = None
     detail: str = ""
     done: bool = False
+    odd: bool = False
+    """An event was JSON and no object."""
     revised: bool = False
     timings: dict[str, float] = field(default_factory=dict)
     half: str = ""
@@ -189,15 +200,26 @@ class _Reading:
         if _is_error(content):
             self.fail("in_band", _words(content))
             return
-        usage = _usage(content.get("usage"))
+        usage = _usage_in(content)
         self.usage = usage or self.usage
         self._take_timings(content.get("timings"))
-        for choice in _dicts(content.get("choices")):
+        for choice in dicts(content.get("choices")):
             if choice.get("index") not in (0, None):
                 self.fail("choices", "several choices in one answer")
                 continue
             whole = content.get("replace") is True or choice.get("replace") is True
             self._take_choice(choice, t_ns, usage.completion_tokens if usage else None, whole)
+
+    def take_odd(self, content: Any) -> None:
+        """One event's JSON that is no object; null says nothing."""
+        self.odd = self.odd or content is not None
+        self._miss("data", texts(content))
+
+    def _miss(self, name: str, text: str) -> None:
+        """Note text under a name that isn't read."""
+        if text:
+            name = name if _NAME.fullmatch(name) else "(an odd name)"
+            self.unread[name] = self.unread.get(name, 0) + utf8_bytes(text)
 
     def _take_choice(self, choice: dict[str, Any], t_ns: int, tokens: int | None, whole: bool) -> None:
         if choice.get("error") or choice.get("finish_reason") in ("error", "abort"):
@@ -212,13 +234,15 @@ class _Reading:
             delta = {"content": choice.get("text")}
         replaces = whole or delta.get("replace") is True
         whole = replaces or delta is message
-        text, thought = _text(delta.get("content")), _reasoning(delta)
+        text, thought, calls, unread = read_delta(delta)
+        for name, missed in unread:
+            self._miss(name, missed)
         if whole:
             # A message that closes a stream may leave its text out by leaving it empty.
             no_text = not text and not (replaces and delta.get("content") is not None)
-            no_thought = not thought and not (replaces and _holds_reasoning(delta))
+            no_thought = not thought and not (replaces and holds_reasoning(delta))
             text, thought = self._new_part(None if no_text else text, None if no_thought else thought)
-        self._add(t_ns, text, thought, self._take_calls(delta.get("tool_calls"), whole), tokens)
+        self._add(t_ns, text, thought, self.calls.take(calls, whole=whole) if calls else "", tokens)
 
     def _add(self, t_ns: int, text: str, reasoning: str, tool: str, tokens: int | None) -> None:
         if not (text.isascii() and reasoning.isascii() and tool.isascii() and not self.half):
@@ -250,24 +274,6 @@ class _Reading:
         self.pieces = [piece for piece in kept if piece.delivered]
         return text or "", thought or ""
 
-    def _take_calls(self, calls: Any, whole: bool) -> str:
-        """Add tool-call deltas to the calls, by index, and return their text."""
-        added = []
-        for position, call in enumerate(_dicts(calls)):
-            given = call.get("index")
-            index = given if isinstance(given, int) else position
-            if whole and index in self.calls:
-                continue  # a closing message that repeats the calls already streamed
-            into = self.calls.setdefault(index, {"name": "", "arguments": "", "id": ""})
-            function = call.get("function")
-            function = function if isinstance(function, dict) else {}
-            name, arguments = _text(function.get("name")), _arguments(function.get("arguments"))
-            into["name"] += name
-            into["arguments"] += arguments
-            into["id"] = into["id"] or _text(call.get("id"))
-            added.append(name + arguments)
-        return "".join(added)
-
     def _take_timings(self, timings: Any) -> None:
         if isinstance(timings, dict):
             self.timings = {
@@ -286,16 +292,15 @@ class _Reading:
             pieces=tuple(self.pieces),
             text="".join([text for _, text, _, _, _ in self.pieces]),
             reasoning="".join([reasoning for _, _, reasoning, _, _ in self.pieces]),
-            tool_calls=tuple(
-                {name: _whole(value) for name, value in self.calls[index].items()} for index in sorted(self.calls)
-            ),
+            tool_calls=tuple({name: _whole(value) for name, value in call.items()} for call in self.calls.told()),
             finish_reason=self.finish_reason and _whole(self.finish_reason),
             usage=self.usage,
             error=error,
             done=self.done,
             revised=self.revised,
-            detail=_whole(self.detail) if error else "",
+            detail=_whole(self.detail or self._why()) if error else "",
             timings=self.timings,
+            unread=self.unread,
         )
 
     def _verdict(self, transport_error: str | None) -> str | None:
@@ -304,9 +309,14 @@ class _Reading:
             return transport_error
         if self.error is not None:
             return None if self.error == "cut" and ended else self.error
-        if not ended:
-            return "cut"
-        return None if self.pieces else "empty"
+        if ended and self.pieces:
+            return None
+        return "protocol" if self.odd else "empty" if ended else "cut"
+
+    def _why(self) -> str:
+        """What may have gone wrong where the server says nothing itself."""
+        odd = "an event holds no JSON object" if self.odd else ""
+        return f"text stands under names that are not read: {', '.join(self.unread)}" if self.unread else odd
 
 
 def _whole(text: str) -> str:
@@ -325,29 +335,6 @@ def _json(data: bytes) -> Any:
             return None
 
 
-def _dicts(value: Any) -> Iterator[dict[str, Any]]:
-    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
-
-
-def _text(value: Any) -> str:
-    """Text, or the text parts of a list of parts."""
-    if isinstance(value, list):
-        return "".join(_text(part.get("text")) for part in _dicts(value))
-    return value if isinstance(value, str) else ""
-
-
-_REASONING = ("reasoning_content", "reasoning")
-
-
-def _reasoning(delta: dict[str, Any]) -> str:
-    # Servers that send both names send the same text twice.
-    return next((text for name in _REASONING if (text := _text(delta.get(name)))), "")
-
-
-def _holds_reasoning(delta: dict[str, Any]) -> bool:
-    return any(delta.get(name) is not None for name in _REASONING)
-
-
 def _is_error(content: dict[str, Any]) -> bool:
     """Whether an event tells of an error: as `error`, or bare, in place of an answer."""
     if content.get("error") or content.get("object") == "error":
@@ -356,13 +343,18 @@ def _is_error(content: dict[str, Any]) -> bool:
     return bare and any(content.get(name) for name in ("message", "detail", "code"))
 
 
-def _arguments(value: Any) -> str:
-    """Arguments as text; servers that send an object instead of a string are taken at their JSON."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else _text(value)
-
-
 def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62 else None
+
+
+def _usage_in(content: dict[str, Any]) -> Usage | None:
+    """Usage of an event: its own, Groq's, or its choice's."""
+    if (usage := _usage(content.get("usage"))) is not None:
+        return usage
+    groq = content.get("x_groq")
+    if isinstance(groq, dict) and (usage := _usage(groq.get("usage"))) is not None:
+        return usage
+    return next((found for choice in dicts(content.get("choices")) if (found := _usage(choice.get("usage")))), None)
 
 
 def _usage(value: Any) -> Usage | None:
