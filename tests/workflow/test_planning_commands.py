@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from paribus.catalog import Card, Catalog
+from paribus.catalog import Card, Catalog, HardwareFile
 from paribus.catalog.configuration import open_catalog, read_overrides
 from paribus.catalog.reading import read_yaml
 from paribus.catalog.workflow import Workflow
@@ -344,3 +345,12 @@ def test_settings_may_follow_one_config_as_for_snakemake_or_each_its_own(small):
         refused = paribus("plan", "--profile", "small", *words, cwd=small)
         assert refused.returncode == 2
         assert "unexpected extra argument" in refused.stderr
+
+
+@pytest.mark.parametrize("typed", [True, "true", "1", 1])
+def test_what_is_typed_may_be_text_and_what_is_in_a_file_may_not(typed: object) -> None:
+    read = read_overrides({"quality": typed, "starts": "3"})
+    assert (read.quality, read.starts) == (True, 3)
+    for starts in ("3", True):
+        with pytest.raises(ValidationError, match="starts"):
+            HardwareFile.model_validate({"starts": starts})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from paribus.catalog.faults import one_sentence
 from paribus.catalog.hardware import HardwareFile
@@ -24,7 +24,12 @@ CATALOG = ("systems/*.yaml", "hardware/*/hardware.yaml", "tasks/**/*.yaml", "eng
 
 
 class Overrides(Spec):
-    """What `--config` may set. `catalog`: a private catalog's folder; `results`: another results folder."""
+    """What `--config` may set. `catalog`: a private catalog's folder; `results`: another results folder.
+
+    Typed on a command line, where `1` and `"true"` are as good as true.
+    """
+
+    model_config = ConfigDict(strict=False)
 
     scale: str | None = None
     starts: int | None = Field(default=None, ge=1, le=100)
