@@ -270,7 +270,8 @@ def test_a_prompt_that_comes_back_is_refused_before_anything_is_sent(scripted, p
     [
         ('{"ignore_eos": true, "min_tokens": 60}', "requests set ignore_eos, min_tokens"),
         ('{"nvext": {"ignore_eos": true}}', "requests set ignore_eos"),
-        ('{"ignore_eos": false, "min_tokens": 0, "min_p": 0.1, "top_k": 3}', None),
+        ('{"logit_bias": {"2": -100}}', "requests set logit_bias"),
+        ('{"logit_bias": {}, "ignore_eos": false, "min_tokens": 0, "min_p": 0.1, "top_k": 3}', None),
     ],
 )
 def test_text_that_may_not_end_is_synthetic(extra, found, scripted, prompts, tmp_path):

@@ -194,6 +194,36 @@ def test_without_a_tokenizer_one_implausible_answer_shows_among_sound_ones():
     assert answer(40, 132).count.total == 40
 
 
+FOREIGN = [
+    ("कृत्रिम बुद्धिमत्ता कंप्यूटर विज्ञान की एक शाखा है जो मशीनों को बुद्धिमान बनाती है। ", 373),
+    ("கலங்கரை விளக்கம் கப்பல் துறையின் முடிவில் நின்றது. ", 348),
+]
+"""Sentences, and what an honest tokenizer that knows little but English, SmolLM2's, makes of four of them."""
+
+
+@pytest.mark.parametrize(("sentence", "honest"), FOREIGN)
+def test_a_tokenizer_that_falls_back_on_bytes_is_believed_and_padding_is_not(sentence, honest):
+    def said(number: int):
+        return make_trace(make_outcome((10.0, content(sentence * 4)), (500, finish() + usage(number) + DONE)))
+
+    sound = [answer(40, 40) for _ in range(9)]
+    trace = said(honest)
+    assert honest > 3 * trace.standard[-1] + 11
+    assert (trace.count.total, trace.count.method) == (honest, "usage")
+    assert flags_of(trace) == flags_of(*sound, trace) == {"usage_unverified": "warning"}
+    padded = said(1024)
+    assert (padded.count.total, padded.count.method) == (trace.standard[-1], "standard")
+    assert flags_of(*sound, padded)["usage_mismatch"] == "invalid"
+
+
+def test_reasoning_in_another_script_is_not_hidden():
+    sentence, honest = FOREIGN[0]
+    thoughts = make_outcome(
+        (10.0, reasoning(sentence * 4)), (500, content("yes") + finish() + usage(honest + 1, reasoning=honest) + DONE)
+    )
+    assert make_trace(thoughts).count.hidden == 0
+
+
 def test_a_tool_call_brings_tokens_that_no_piece_shows():
     from scripted import tool
 

@@ -17,6 +17,10 @@ from paribus.speed.metrics.tokens import TokenCount, Tokenizer, count_tokens
 from paribus.wire import Answer, Outcome, read_answer
 from paribus.wire.tokens import standard_tokens_after, utf8_bytes
 
+OWN = 120
+"""Characters from which different prompts should have different answers; a label, a refusal, a small object may be
+equal by right."""
+
 Whole = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
 
@@ -59,6 +63,7 @@ class Trace:
     finish_reason: str | None
     done: bool
     revised: bool
+    unread: Mapping[str, int]
     at_ns: Whole
     native: Real
     standard: Whole
@@ -123,6 +128,7 @@ def trace(outcome: Outcome, prompts: Mapping[str, Prompt], tokenizer: Tokenizer 
         finish_reason=answer.finish_reason,
         done=answer.done,
         revised=answer.revised,
+        unread=answer.unread,
         at_ns=np.array([t_ns for t_ns, *_ in answer.pieces], dtype=np.int64),
         native=np.array(count.after, dtype=float),
         standard=np.array(standard, dtype=np.int64),
@@ -145,8 +151,7 @@ def _sizes(answer: Answer) -> Sequence[int]:
 
 
 def _digest(text: str) -> str:
-    # Short answers ("yes", a number) may be equal by right.
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16] if len(text.strip()) >= 24 else ""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16] if len(text.strip()) >= OWN else ""
 
 
 def _cached(answer: Answer) -> int | None:

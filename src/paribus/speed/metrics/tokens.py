@@ -15,7 +15,7 @@ from paribus.speed.metrics.registry import metric
 from paribus.speed.rows import Row
 from paribus.speed.summary import Count
 from paribus.wire import Answer
-from paribus.wire.tokens import standard_tokens
+from paribus.wire.tokens import standard_tokens, utf8_bytes
 
 Tokenizer = Callable[[str], Sequence[int] | int | None]
 """The model's own tokenizer: for each token of a text, the character offset after it; or only how many tokens there are
@@ -28,7 +28,7 @@ SHARE = 0.02
 MARKUP = 2
 """Tags that a server strips from reasoning, counted and never shown."""
 IMPLAUSIBLE = 3
-"""Without the model's tokenizer: no tokenizer cuts a text into three times (or a third of) the standard tokens."""
+"""Without the model's tokenizer: none cuts ASCII text into three times (or a third of) the standard tokens."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class TokenCount:
     """Tokens of one answer. `after[i]`: delivered with piece i. `text`: by the model's tokenizer, where at hand.
 
     `comparable`: whether usage and text count the same thing (tool calls bring tokens of markup that no piece shows).
-    `hidden`: reasoning that usage counts and no piece shows; it is no part of `total`.
+    `hidden`: reasoning that usage counts and no piece shows; it is no part of `total`. `most`: tokens that the text can
+    hold (`_most`).
     """
 
     total: float
@@ -48,6 +49,7 @@ class TokenCount:
     text: int | None
     comparable: bool
     hidden: float = 0.0
+    most: float = 0.0
 
 
 def count_tokens(answer: Answer, tokenizer: Tokenizer | None, standard: int | None = None) -> TokenCount:
@@ -55,7 +57,7 @@ def count_tokens(answer: Answer, tokenizer: Tokenizer | None, standard: int | No
 
     `total`: `usage.completion_tokens` without reasoning that nobody was shown; the model's tokenizer over the text
     where there is no usage or where usage counts more than was delivered; else standard tokens (said so), also where
-    usage is over three times as many: without the model's tokenizer nothing finer can be told from the text.
+    usage is more than the text can hold: without the model's tokenizer nothing finer can be told from it.
     `after` (`tokens_at`): cumulative usage where each piece carries it, positive and ending at `total` (give or take
     one); else the tokenizer over the text so far, scaled to end at `total`; else characters in proportion.
     """
@@ -68,7 +70,8 @@ def count_tokens(answer: Answer, tokenizer: Tokenizer | None, standard: int | No
     text = told if isinstance(told, int) else None if told is None else len(told)
     hidden = _hidden(answer, standard)
     shown = None if usage is None else usage - hidden
-    total, method = _total(shown, text, standard, comparable=not answer.tool_calls)
+    most = _most(delivered, standard, shown or 0)
+    total, method = _total(shown, text, standard, most, comparable=not answer.tool_calls)
     after, after_method = _after(answer, lengths, ends, total)
     return TokenCount(
         total=total,
@@ -80,7 +83,22 @@ def count_tokens(answer: Answer, tokenizer: Tokenizer | None, standard: int | No
         text=text,
         comparable=not answer.tool_calls,
         hidden=float(hidden),
+        most=most,
     )
+
+
+def _most(text: str, standard: int, told: int) -> float:
+    """The most tokens that a text of so many standard tokens can hold; `told`: by its usage.
+
+    Three times the standard tokens of what is ASCII, and the bytes of the rest: tokenizers that know little of a script
+    fall back on its bytes (Hindi in SmolLM2's: four times the standard tokens). A model that reads bytes only needs its
+    tokenizer here.
+    """
+    simple = float(IMPLAUSIBLE * standard)
+    if told <= simple or text.isascii():
+        return simple
+    plain = text.encode("ascii", "ignore").decode("ascii")
+    return max(simple, float(IMPLAUSIBLE * standard_tokens(plain) + utf8_bytes(text) - len(plain)))
 
 
 def _hidden(answer: Answer, standard: int) -> int:
@@ -92,8 +110,9 @@ def _hidden(answer: Answer, standard: int) -> int:
     usage = answer.usage
     if usage is None or usage.completion_tokens is None or not usage.reasoning_tokens:
         return 0
-    thought = standard_tokens("".join(_thoughts(answer)))
-    if usage.reasoning_tokens <= IMPLAUSIBLE * thought + FEW:
+    shown = "".join(_thoughts(answer))
+    thought = standard_tokens(shown)
+    if usage.reasoning_tokens <= _most(shown, thought, usage.reasoning_tokens) + FEW:
         return 0
     hidden = usage.reasoning_tokens - thought
     rest = usage.completion_tokens - hidden
@@ -106,11 +125,13 @@ def _thoughts(answer: Answer) -> list[str]:
     return [each for each in (answer.reasoning, apart(answer.text)[0]) if each.strip()]
 
 
-def _total(usage: int | None, text: int | None, standard: int, *, comparable: bool) -> tuple[float, Method]:
+def _total(
+    usage: int | None, text: int | None, standard: int, most: float, *, comparable: bool
+) -> tuple[float, Method]:
     # Tokens after the end of sequence were computed, not delivered.
     if usage is not None and text is not None and comparable and usage > text + 1 + max(FEW, SHARE * text):
         return float(text), "tokenizer"
-    if usage is not None and text is None and comparable and usage > _high(standard, 1 + MARKUP):
+    if usage is not None and text is None and comparable and usage > most + 1 + MARKUP + FEW:
         return float(standard), "standard"
     # A count of nothing beside a text that is there is no count.
     if usage is not None and (usage > 0 or not standard):
@@ -120,13 +141,8 @@ def _total(usage: int | None, text: int | None, standard: int, *, comparable: bo
     return float(standard), "standard"
 
 
-def _high(standard: float, unseen: float) -> float:
-    """The most tokens that usage may tell for so many standard tokens."""
-    return IMPLAUSIBLE * standard + unseen + FEW
-
-
 def _low(standard: float) -> float:
-    """The fewest."""
+    """The fewest tokens that usage may tell for so many standard tokens."""
     return standard / IMPLAUSIBLE - FEW
 
 
@@ -187,8 +203,9 @@ def check_usage(counts: Sequence[Counted]) -> UsageCheck | None:
     """Compare sums of usage and text, with a tolerance of max(8, 2%). None where nothing can be compared.
 
     Takes each whole answer. With the model's own tokenizer the comparison is exact; without it only the implausible is
-    caught: three times the standard tokens, or a third, of all answers together or of so many that what they are off
-    by passes the tolerance. Reasoning that usage counts and nobody was shown needs no tokenizer.
+    caught: more than a text can hold (`_most`), or a third of its standard tokens, of all answers together or of so
+    many that what they are off by passes the tolerance. Reasoning that usage counts and nobody was shown needs no
+    tokenizer.
     """
     told = [each for each in counts if each[0].usage is not None]
     shown, hidden = sum(c.total for c, _, _ in told), sum(c.hidden for c, _, _ in told)
@@ -205,7 +222,8 @@ def check_usage(counts: Sequence[Counted]) -> UsageCheck | None:
         return UsageCheck(usage, text, "tokenizer", not text - slack <= usage <= text + ends + slack, usage > text)
     text = float(sum(standard for _, standard, _ in usable))
     off = sum(_off(each) for each in usable)
-    mismatch = off > _slack(text) or not _low(text) <= usage <= _high(text, ends)
+    most = sum(c.most for c, _, _ in usable) + ends + FEW
+    mismatch = off > _slack(text) or not _low(text) <= usage <= most
     return UsageCheck(usage, text, "standard tokens", mismatch, usage > text)
 
 
@@ -217,7 +235,7 @@ def _off(counted: Counted) -> float:
     """By how many tokens the usage of one answer is off, where it is implausible beside its standard tokens."""
     count, standard, unseen = counted
     usage = count.usage or 0
-    plausible = _low(standard) <= usage <= _high(standard, unseen)
+    plausible = _low(standard) <= usage <= count.most + unseen + FEW
     return 0.0 if plausible or count.text is not None else abs(usage - standard)
 
 
