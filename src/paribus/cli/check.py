@@ -31,8 +31,8 @@ Examples:
 def command(paths: tuple[str, ...], grade: bool, private: Path | None, quiet: bool) -> None:
     """Recompute every number from the raw observations, without a GPU, and say what holds and what doesn't.
 
-    PATH is a run (folder, path below a results folder, or id), a folder of runs, or a file of the catalog. Ends with 1
-    when anything fails.
+    PATH is a run (folder, path below a results folder, or id), a folder of runs, or a file of the catalog or one
+    of its folders. Ends with 1 when anything fails.
     """
     report = check(find_root(), paths, grade=grade, private=private.resolve() if private else None)
     for line in lines(report, quiet=quiet):
