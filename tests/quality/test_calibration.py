@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from quality_journals import ROOT, Sheet
@@ -81,12 +80,21 @@ def test_a_measured_factor_scales_the_limit_of_a_test(monkeypatch: pytest.Monkey
     assert limits_of(Catalog(ROOT).task("livecodebench-v6")).time_s == pytest.approx(9.0)
 
 
-SPIN = "import time\nwhile time.process_time() < 0.5: pass\nprint('done')"
+MAIN = "import time\ndef main():\n    while time.process_time() < 0.5: pass\n    print('done', flush=True)\n"
+SPINS = {
+    "main": f"{MAIN}main()",
+    "thread": f"{MAIN}import threading\nthreading.stack_size(64 << 20)\nt = threading.Thread(target=main)\n"
+    "t.start()\nt.join()",
+    "process": f"{MAIN}import os\nif os.fork() == 0:\n    main()\n    os._exit(0)\nos.wait()",
+    "process in a thread": f"{MAIN}import threading, os\ndef fork():\n    if os.fork() == 0:\n        main()\n"
+    "        os._exit(0)\n    os.wait()\nt = threading.Thread(target=fork)\nt.start()\nt.join()",
+}
 
 
 @pytest.mark.usefixtures("box")
 @pytest.mark.parametrize(("patience", "status"), [(1.0, "timeout"), (60.0, "ok")])
-def test_a_program_kept_from_its_core_gets_its_cpu_time(tmp_path: Path, patience: float, status: str) -> None:
+@pytest.mark.parametrize("where", SPINS)
+def test_a_program_kept_from_its_core_gets_its_cpu_time(where: str, patience: float, status: str) -> None:
     """Five processes on one core: half a second of CPU takes over two on the wall; the limit is one."""
     everywhere = os.sched_getaffinity(0)
     core = min(everywhere)
@@ -95,7 +103,7 @@ def test_a_program_kept_from_its_core_gets_its_cpu_time(tmp_path: Path, patience
     spin = [sys.executable, "-c", "while True: pass"]
     busy = [subprocess.Popen(spin, start_new_session=True) for _ in range(4)]
     try:
-        with sandboxed(SPIN, Limits(time_s=1.0, patience=patience)) as box:
+        with sandboxed(SPINS[where], Limits(time_s=1.0, patience=patience)) as box:
             ran = box.run(b"")
     finally:
         for process in busy:
@@ -106,8 +114,46 @@ def test_a_program_kept_from_its_core_gets_its_cpu_time(tmp_path: Path, patience
     assert ran.starved is (status == "ok")
 
 
+WAITS = {
+    "main": "import time\ntime.sleep(60)",
+    "threads": "import threading, time\nfor _ in range(8): threading.Thread(target=time.sleep, args=(60,)).start()",
+    "process": "import os, time\nif os.fork() == 0: time.sleep(60)\nos.wait()",
+}
+
+
 @pytest.mark.usefixtures("box")
-def test_patience_is_for_the_starved_only() -> None:
-    with sandboxed("import time\ntime.sleep(60)", Limits(time_s=0.3, patience=100.0)) as box:
+@pytest.mark.parametrize("where", WAITS)
+def test_patience_is_for_the_starved_only(where: str) -> None:
+    with sandboxed(WAITS[where], Limits(time_s=0.3, patience=100.0)) as box:
         ran = box.run(b"")
     assert (ran.status, ran.starved) == ("timeout", False)
+
+
+SPEND = """
+import os, threading, time
+def spend():
+    told = 0.0
+    while True:
+        if time.thread_time() > told + 0.05:
+            told += 0.05
+            os.write(1, b"x")
+"""
+SPENDERS = {
+    "threads": f"{SPEND}for _ in range(4): threading.Thread(target=spend).start()",
+    "processes": f"{SPEND}for _ in range(4):\n    if os.fork() == 0: spend()\nos.wait()",
+}
+
+
+@pytest.mark.usefixtures("box")
+@pytest.mark.parametrize("where", SPENDERS)
+def test_threads_and_processes_spend_the_time_of_one_program(where: str) -> None:
+    """Four on one core have had the limit together, not each (CPU time is counted, told in twentieths of a second)."""
+    everywhere = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(everywhere)})
+    try:
+        with sandboxed(SPENDERS[where], Limits(time_s=1.0, patience=60.0)) as box:
+            ran = box.run(b"")
+    finally:
+        os.sched_setaffinity(0, everywhere)
+    assert ran.status == "timeout"
+    assert 0.5 < len(ran.output) / 20 < 2.0

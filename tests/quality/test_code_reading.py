@@ -132,11 +132,26 @@ def test_the_official_rule_takes_the_last_two_fences_whatever_is_between() -> No
     assert official_code("```python\nprint(1)") == ""
 
 
+USES = ["import json\nprint(Solution().f(3))\n", "s = Solution()\nassert s.f(1) == 1\n", "from typing import List\n",
+        "def test():\n    print(Solution().f(3))\ntest()\n", "class Node:\n    pass\n", "input()\n",
+        "if True:\n    class Solution:\n        pass\n"]  # fmt: skip
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_use_of_the_class_that_was_asked_for_is_not_the_solution(use: str) -> None:
+    code = "class Solution:\n    def f(self, x):\n        return x\n"
+    text = f"```python\n{code}```\nUse it so:\n```\n{use}```\n"
+    assert last_code(text, {"Solution", "f"}) == code
+    assert last_code(f"{text}Better:\n```\nimport math\n{code}```\n", {"Solution", "f"}) == f"import math\n{code}"
+    assert last_code(f"{text}Better:\n```\ndef f(x): return x\n```\n", {"Solution", "f"}) == "def f(x): return x\n"
+
+
 SOLUTIONS = ["n = int(input())\nprint(n)\n", "import sys\nprint(sys.stdin.read())\n", "def solve():\n    pass\n",
              "class Solution:\n    def f(self, x):\n        return x\n",
              "for line in open(0):\n    print(line)\n"]  # fmt: skip
 EXAMPLES = ["1\n2\n", "YES\n", "[1, 2]\n", "3 -1\n", "x = 5\ny = x + 1\n", "4 2\n1 2 3\n", "'abc'\n", "True\n",
-            "f(3) = 5\n",
+            "f(3) = 5\n", "input = 3\noutput = 6\n", "input: 3\noutput: 6\n", "open = [1]\nclosed = []\n",
+            "input\n3\n",
             "def f(n): for each\n", "import java.util.Scanner;\nclass Main {}\n", "print(solve(3))\n", "O(n log n)\n",
             "pip install numpy\n", "(" * 300 + "\n", "-" * 100_000 + "1\n", "a" + ".a" * 100_000 + "\n"]  # fmt: skip
 

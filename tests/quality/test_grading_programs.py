@@ -478,6 +478,21 @@ def solutions(catalog: Catalog, name: str) -> list[tuple[str, float, float]]:
     ]
 
 
+BEHIND = ["input = 3\noutput = 6\n", "input: 3\noutput: 6\n", "open = [1]\nclosed = []\n"]
+BEHIND_A_CLASS = ["import json\nprint(json.dumps(Solution().f(3)))\n", "def test():\n    print(Solution())\ntest()\n"]
+
+
+def test_an_example_behind_a_solution_takes_nothing_from_it(catalog: Catalog) -> None:
+    task, family = catalog.task("smoke-livecodebench"), LiveCodeBenchFamily()
+    items = load_items(task, catalog.root).items
+    program = next(item for item in items if not item["starter_code"])
+    method = next(item for item in items if item["starter_code"])
+    pairs = [(program, tail) for tail in BEHIND] + [(method, tail) for tail in BEHIND + BEHIND_A_CLASS]
+    answers = [(item, f"```python\n{item['reference_solution']}\n```\nSo:\n```\n{tail}```\n") for item, tail in pairs]
+    family.prepare(answers, task, lambda _done, _of: None)
+    assert [family.grade(item, text, task).correct for item, text in answers] == [1.0] * len(answers)
+
+
 def test_every_shipped_reference_solution_passes(catalog: Catalog) -> None:
     found = solutions(catalog, "smoke-livecodebench")
     assert len(found) >= 4

@@ -25,14 +25,22 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Attack:
-    """One attack: what it tries, its program, and the statuses that also count as contained."""
+    """One attack: what it tries, its program, and the statuses that also count as contained.
+
+    `then`: a second program, which runs in the same sandbox behind the first as long as that may be used again.
+    """
 
     name: str
     title: str
     program: str
     stopped: tuple[str, ...] = ()
+    then: str = ""
 
 
-def attack(name: str, title: str, body: str, *stopped: str) -> Attack:
-    """An attack whose program has the helpers of `_START` before it, and says at its end that it tried."""
-    return Attack(name, title, f"{_START}{body}\nprint('tried')\nsys.stdout.flush()\n", stopped)
+def attack(name: str, title: str, body: str, *stopped: str, then: str = "") -> Attack:
+    """An attack whose programs have the helpers of `_START` before them, and say at their end that they tried."""
+    return Attack(name, title, _whole(body), stopped, _whole(then) if then else "")
+
+
+def _whole(body: str) -> str:
+    return f"{_START}{body}\nprint('tried')\nsys.stdout.flush()\n"

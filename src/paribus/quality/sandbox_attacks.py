@@ -99,13 +99,12 @@ def _proof_key() -> str:
 
     A build folder may be shared by many machines, and containers of one machine may not contain alike.
     """
-    code = [
-        Path(__file__).with_name(f"{name}.py") for name in ("sandbox", "sandbox_inner", "sandbox_programs", "cgroup")
-    ]
-    sources = {path.name: sha256_file(path) for path in (*code, Path(__file__))}
+    here = Path(__file__).parent
+    code = [*here.glob("sandbox*.py"), *(here / f"{name}.py" for name in ("attack", "cgroup"))]
+    sources = {path.name: sha256_file(path) for path in code}
     system = os.uname()
-    here = {"boot": _BOOT.read_text().strip() if _BOOT.exists() else "", "name": system.nodename}
-    return hash12({"sandbox": sandbox.platform(), "kernel": system.release, "code": sources, "machine": here})
+    machine = {"boot": _BOOT.read_text().strip() if _BOOT.exists() else "", "name": system.nodename}
+    return hash12({"sandbox": sandbox.platform(), "kernel": system.release, "code": sources, "machine": machine})
 
 
 @contextmanager
@@ -139,6 +138,7 @@ def _host() -> Iterator[dict[str, Any]]:
                     "digits": str(secrets.randbelow(9_000_000) + 1_000_000),
                     "host": socket.gethostname(),
                     "session": os.getsid(0),
+                    "schedule": [os.getpriority(0, 0), os.sched_getscheduler(0), sorted(os.sched_getaffinity(0))],
                     "memory": LIMITS.memory,
                     "processes": LIMITS.processes,
                     "files": LIMITS.files,
@@ -165,16 +165,23 @@ def _judge(attack: Attack, facts: dict[str, Any], extra: list[str]) -> Finding:
     if attack.name != "trace":
         told |= {"half": "", "other_half": ""}
     before = Path(facts["secret"]).read_text()
+    said = (json.dumps(told) + "\n").encode()
     with sandbox.sandboxed(attack.program, LIMITS, extra=extra) as box:
-        ran = box.run((json.dumps(told) + "\n").encode())
-    text = ran.output.decode(errors="replace")
-    damage = _damage(attack, facts, before, text, ran)
-    if damage is not None:
-        return Finding(attack, "broke", damage)
-    limited = ran.status == _PROVEN_BY.get(attack.name) or "limited" in text.splitlines()
+        runs = [box.run(said)]
+        if attack.then and box.fresh:
+            box.load(attack.then)
+            runs.append(box.run(said))
+    texts = [ran.output.decode(errors="replace") for ran in runs]
+    for ran, text in zip(runs, texts, strict=True):
+        damage = _damage(attack, facts, before, text, ran)
+        if damage is not None:
+            return Finding(attack, "broke", damage)
+    lines = [text.splitlines() for text in texts]
+    ran = runs[-1]
+    limited = ran.status == _PROVEN_BY.get(attack.name) or "limited" in lines[-1]
     if ran.status in attack.stopped:
         return Finding(attack, "held", f"stopped: {ran.status}", limited)
-    if "tried" in text.splitlines():
+    if all("tried" in each for each in lines):
         return Finding(attack, "held", "tried, nothing worked", limited)
     return Finding(attack, "unclear", f"{ran.status} {ran.note}".strip())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paribus.quality.attack import Attack, attack
+from paribus.quality.sandbox_leftovers import LEFTOVERS
 
 __all__ = ["ATTACKS", "Attack"]
 
@@ -22,7 +23,7 @@ attempt("abstract socket", lambda: connect(socket.AF_UNIX, "\\0" + facts["abstra
         "network-outside",
         "finds an interface, a route or a name server",
         """
-names = [n for _, n in socket.if_nameindex()]
+names = [line.partition(":")[0].strip() for line in open("/proc/net/dev").readlines()[2:]]
 if names != ["lo"] and names: print("BREACH interfaces", names)
 def udp():
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(("192.0.2.1", 9)); return s.getsockname()
@@ -239,6 +240,9 @@ allowed = {"null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout"
            "console"}
 more = sorted(set(os.listdir("/dev")) - allowed)
 if more: print("BREACH devices", more)
+for name in ("null", "zero", "full", "random", "urandom", "tty"):  # this machine's own: no change is made to any
+    mode = stat.S_IMODE(os.stat("/dev/" + name).st_mode)
+    attempt("chmod " + name, lambda: os.chmod("/dev/" + name, mode) or True)
 attempt("memory", lambda: open("/dev/mem", "rb").read(1))
 attempt("terminal", lambda: open("/dev/tty", "rb", 0))
 """,
@@ -377,4 +381,5 @@ for number in range(3, 64):
         "ok",
         "error",
     ),
+    *LEFTOVERS,
 )

@@ -16,11 +16,13 @@ import ast
 import re
 import textwrap
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass
 
 _FENCE = re.compile(r"(?P<indent>[ \t]*+)(?P<fence>`{3,}+|~{3,}+)(?P<info>.*)$")
 _PYTHON = re.compile(r"[{.]*(?:lang(?:uage)?-)?(?:python|pypy|py)[\d.]*(?![\w+#-]).*", re.IGNORECASE)
 _INDENT = 4
+_DEFINITION = ast.FunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,22 @@ def is_python(tag: str) -> bool:
     return _PYTHON.fullmatch(tag) is not None
 
 
-def is_program(code: str) -> bool:
-    """Whether a text is Python that defines, imports or reads something, as a solution does; an example's output or a
-    trace of variables may be Python too, by chance, but does none of that."""
+def is_program(code: str, names: Collection[str] = ()) -> bool:
+    """Whether a text is Python that a solution could be.
+
+    With `names` it must define one of them, as a class or a function. Without, it must define, import or read
+    something: an example's output or a trace of variables (`input: 3`) may be Python too, but does none of that.
+    """
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
+    if names:
+        return any(isinstance(node, _DEFINITION) and node.name in names for node in tree.body)
     return any(
-        isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
-        or (isinstance(node, ast.Name) and node.id in ("input", "open"))
+        isinstance(node, _DEFINITION | ast.Import | ast.ImportFrom)
+        or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("input", "open"))
         for node in ast.walk(tree)
     )
 

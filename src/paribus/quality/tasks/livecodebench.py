@@ -15,7 +15,7 @@ The time limit of a test counts CPU time and is scaled by what a fixed workload 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from paribus.catalog import QualityTask
@@ -29,15 +29,19 @@ from paribus.quality.tasks.fences import Block, blocks, is_program
 from paribus.quality.tasks.grader import Program, Verdict, grade_programs
 from paribus.quality.tasks.pickled import PackedCases
 
-RULES = "4"
-"""Changes whenever a grade could. 4: functions find the names that the benchmark's own grader imports, strictly too;
-a later program in a block without a language is the solution."""
+RULES = "5"
+"""Changes whenever a grade could. 5: an example's data or a call of the solution, in a later block without a language,
+takes no solution's place; programs may leave nothing in the kernel, and threads on a busy core get their time."""
 
 OFFICIAL_MEMORY_MB = 4096
 """Megabytes that a program may take by the official rule: what its runner names in a comment; it sets no limit."""
 
 PATIENCE = 4.0
 """How many times its limit a test may take on the wall while its core is busy with something else."""
+
+
+_SOLUTION = "Solution"
+"""The class that problems with starter code ask for, as the site they come from does."""
 
 
 class LiveCodeBenchFamily:
@@ -72,7 +76,7 @@ class LiveCodeBenchFamily:
 
     def grade(self, item: Item, text: str, task: QualityTask) -> Grade:
         """1 when the last block of Python passes every test."""
-        code, official = last_code(text), official_code(text)
+        code, official = last_code(text, _names(item)), official_code(text)
         if code is None and not official:
             return Grade(0.0, None, {"official": 0.0, "answered": 0.0})
         strict = self._verdict(item, code, task)
@@ -94,7 +98,7 @@ class LiveCodeBenchFamily:
         strict: list[Program] = []
         taken: list[Program] = []
         for item, text in answers:  # both of an item at once: its tests are unpacked for both
-            if (code := last_code(text)) and code.strip():
+            if (code := last_code(text, _names(item))) and code.strip():
                 strict.append(_program(item, code))
             if (code := official_code(text)).strip():
                 taken.append(_program(item, code))
@@ -175,11 +179,18 @@ def _function(item: Item) -> str:
     return str(metadata.get("func_name") or "") if isinstance(metadata, dict) else ""
 
 
-def last_code(text: str) -> str | None:
+def _names(item: Item) -> frozenset[str]:
+    """What a solution has to define, one of them: nothing where it is a whole program."""
+    starter = str(item.get("starter_code") or "")
+    return frozenset({_SOLUTION, _function(item)}) if starter.strip() else frozenset()
+
+
+def last_code(text: str, names: Collection[str] = ()) -> str | None:
     """The last block of Python that was closed, else one cut short, else the same of blocks without a language.
 
-    A block without a language behind a closed one of Python takes its place when it is a program, too. A block marked
-    as another language (an example's output, say) is not the solution, and a blank one is none.
+    A block without a language behind a closed one of Python takes its place when it is a program, too; where the
+    problem asks for a class or a function (`names`), when it defines one. A block marked as another language (an
+    example's output, say) is not the solution, and a blank one is none.
     """
     found = [block for block in blocks(visible(text)) if block.code.strip()]
     for wanted in (
@@ -189,14 +200,14 @@ def last_code(text: str) -> str | None:
         [block for block in found if not block.tag],
     ):
         if wanted:
-            return _last_program(wanted[-1], found).code
+            return _last_program(wanted[-1], found, names).code
     return None
 
 
-def _last_program(chosen: Block, found: Sequence[Block]) -> Block:
+def _last_program(chosen: Block, found: Sequence[Block], names: Collection[str]) -> Block:
     """The last closed block without a language behind the chosen one that is a program, else the chosen one."""
     later = (one for one in reversed(found) if one.begin > chosen.begin and one.closed and not one.tag)
-    return next((one for one in later if is_program(one.code)), chosen)
+    return next((one for one in later if is_program(one.code, names)), chosen)
 
 
 def official_code(text: str) -> str:
