@@ -36,7 +36,9 @@ REPEATED = [" ", "\n", "\t", "*", "_", "(", ")", "{", "}", "\\", "`", "~", "$", 
             "which is ", "mod ", "\u0301\u0323",
             "\u200b", "A is correct ", "(A) and ", "x" , "#### ", "\n#### ", "if ",
             "wait, ", "\n## Answer\n", "the answer is 7. ", "25 is the answer ", "i.e. ", "so 7", "|", "-", "\n- ",
-            "A or ", "not A but ", "option A ", "= 7 ", "“", "<", "答案", "is ", "(7 ", "answer is not 7 "]  # fmt: skip
+            "A or ", "not A but ", "option A ", "= 7 ", "“", "<", "答案", "is ", "(7 ", "answer is not 7 ",
+            "I ", "I forgot ", "let me ", "made a ", "answer to the ", "answer (", "not 7 ", "it is 7, ", "no, it is ",
+            "! ", "7! ", ", where ", "\nQuestion:", "\nQuestion:\nOptions:", "Options:\n", "\n> "]  # fmt: skip
 PAIRS = [("", unit) for unit in REPEATED] + [(head, unit) for head in HEADS for unit in (" ", "\n", "*", "7", "(")]
 LENGTH = 5_000
 

@@ -253,6 +253,51 @@ NEITHER = [
 ]
 
 
+ASKED = "Which of these metals is liquid at room temperature?"
+AGAIN = f"Question:\n{ASKED}\nOptions:\nA. iron\nB. gold\nC. mercury\n"
+NEXT = "Question:\nWhich is a noble gas?\nOptions:\nA. neon\nB. iron\nAnswer: Let's think step by step. "
+GUESS = "The answer is (A)."
+
+RUN_ON = [
+    (f"The answer is (C).\n\n{NEXT}{GUESS}", "C", "C"),
+    (f"The answer is (C).\n{NEXT}{GUESS}", "C", "C"),
+    (f"The answer is (C).\n\n\n\n{NEXT}{GUESS}\n\n{NEXT}The answer is (B).", "C", "C"),
+    (f"The answer is (B). Wait, the answer is (C).\n\n{NEXT}{GUESS}", "C", "C"),
+    (f"The answer is (C).\n\n{NEXT}Neon is one, so (A)", "C", "C"),
+    (f"The answer is (C).\n\n{NEXT}\n\n**A**", "C", "C"),
+    (f"The answer is (C).\n\n{NEXT}".replace("Question:", "Question 2:") + GUESS, "C", "C"),
+    (f"The answer is (C).\n\n{NEXT}".replace("Question:", "**Question:**") + GUESS, "C", "C"),
+    (f"The answer is (C).\n\n{NEXT}".replace("Question:\n", "Question: ") + GUESS, "C", "C"),
+    (f"The answer is (C).\n\n{NEXT}".replace("Question:", "### Question:") + GUESS, "C", "C"),
+    (f"The answer is (C).\r\n\r\n{NEXT}{GUESS}", "C", "C"),
+    (f"<think>Question:\nx\nOptions:\nthe answer is (B)</think>The answer is (C).\n\n{NEXT}{GUESS}", "C", "C"),
+    (f"Answer: C\n\n{NEXT}{GUESS}", None, "C"),
+    (f"\\boxed{{C}}\n\n{NEXT}{GUESS}", None, "C"),
+    (f"**C**\n\n{NEXT}{GUESS}", None, "C"),
+    (f"It is hard to tell.\n\n{NEXT}{GUESS}", None, None),
+    (f"{AGAIN}The answer is (C).", "C", "C"),
+    (f"**{AGAIN}The answer is (C).", "C", "C"),
+    (f"Let me read it again.\n{AGAIN}The answer is (C).", "C", "C"),
+    (f"Let me read it again.\n{AGAIN.upper()}The answer is (C).", "C", "C"),
+    (f"Let me read it again.\n{AGAIN}The answer is (C).\n\n{NEXT}{GUESS}", "C", "C"),
+    (f"The answer is (B).\n\n{AGAIN}No, the answer is (C).", "C", "C"),
+    ("Question:\nIn other words: which metal flows?\nOptions:\nA to C.\nThe answer is (C).", "C", "C"),
+    ("We are asked this.\nQuestion: which metal flows?\nThe answer is (C).", "C", "C"),
+    ("Options: three metals.\nQuestion: which one flows?\nThe answer is (C).", "C", "C"),
+    ("The first question: is (A) liquid? No.\nOptions: (B), (C). The answer is (C).", "C", "C"),
+    ("Questions: none.\nOptions: A, B, C.\nThe answer is (C).", "C", "C"),
+    (f"The answer is (C).\n\n{NEXT}", "C", "C"),
+    ("The answer is (C).\n\nQuestion:\nWhich is a noble gas?\nThe answer is (A).", "A", "A"),
+    ("In other words.\nQuestion:\nWhich metal flows?\nOptions:\nA to C.\nThe answer is (C).", None, None),
+]
+"""Answers that run on, or say again what was asked: strict, then lenient. The last two are read wrong, and known."""
+
+
+@pytest.mark.parametrize(("text", "strict", "lenient"), RUN_ON)
+def test_an_answer_ends_where_it_makes_up_the_next_question(text: str, strict: str | None, lenient: str | None) -> None:
+    assert (read_strict(text, 10, ASKED), read_lenient(text, 10, ASKED)) == (strict, lenient)
+
+
 @pytest.mark.parametrize(("text", "letter"), BOTH)
 def test_strict_and_lenient_read_a_letter_however_it_is_dressed(text: str, letter: str) -> None:
     assert (read_strict(text, 10), read_lenient(text, 10)) == (letter, letter)

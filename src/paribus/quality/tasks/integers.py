@@ -44,11 +44,13 @@ _DEGREES = r"(?:\s*(?:°|%|\\?degree\b))?"
 _WHOLE = re.compile(rf"{_NUMBER}{_DEGREES}(?:\s+{_UNIT}(?:[\s-]+{_UNIT})*+)?\s*[.,;:]*\s*", re.IGNORECASE)
 _STATED = re.compile(
     rf"{_NUMBER}{_DEGREES}(?!\s*(?:and|&)\s*(?:\w+\s*=\s*)?\W{{0,3}}\d)"
-    rf"(?=\s*$|\s*[.,;:!)\]}}'\"”’|<—–](?!\d)|\s+(?:{_WORD}|[aI]\b)|\s*\(\s*{_WORD}|\s+-\s+{_WORD}|"
+    rf"(?=\s*$|\s*[.,;:)\]}}'\"”’|<—–](?!\d)|!\W*$|\s+(?:{_WORD}|[aI]\b)|\s*\(\s*{_WORD}|\s+-\s+{_WORD}|"
     r"\s*\\[pb]mod|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])",
     re.IGNORECASE,
 )
 _CONCLUSION = re.compile(r"\b(?:so|thus|hence|therefore|giving|that is|i\.e\.)(?![^\W_])", re.IGNORECASE)
+_DEFINITIONS = re.compile(r",\s*(?:where\b|with\s\W*[A-Za-z]\s*=)")
+_EXPLANATION = re.compile(r"[,(]\s*(?:where|with|since|because|as|for|given|using|when|taking|from)\b", re.IGNORECASE)
 _ENDS = re.compile(r"\d[\s.)\]}*_`$\\]*$")
 _FINALLY = re.compile(
     rf"^.*(?:{IS}|\b(?:be|get|gives?|obtain|yields?|conclude)\b|:)\s*(?:exactly |precisely |just )?(\S[^:]*)$",
@@ -67,7 +69,7 @@ def as_integer(text: str) -> int | None:
 
 def concluded(sentence: str) -> int | None:
     """The integer with which a sentence ends: "so m + n = 25", "the sum is 25", "25"."""
-    last = looks_only(sentence)
+    last = _DEFINITIONS.split(looks_only(sentence), maxsplit=1)[0]
     if _SEVERAL.search(last) and not (_ENDS.search(last) and _CONCLUSION.search(last)):
         return None
     last = _RELATION.split(last)[-1]
@@ -82,6 +84,15 @@ def chained(sentence: str) -> int | None:
     ends = [match.end() for match in _CONCLUSION.finditer(looks)]
     if ends and _ENDS.search(looks) and (value := as_integer(looks[ends[-1] :].lstrip(" ,:"))) is not None:
         return value
+    # What letters stand for is no part of a chain: "m+n = 25, where m = 7, n = 18".
+    said = _EXPLANATION.split(looks, maxsplit=1)[0]
+    if _SEVERAL.search(said):
+        return None
+    return _chain(looks) if (number := _chain(said)) is None else number
+
+
+def _chain(looks: str) -> int | None:
+    """The last integer of a chain; null for several unknowns."""
     number: int | None = None
     for member in [] if _SEVERAL.search(looks) else _RELATION.split(looks):
         words = member.strip(" *_`'\"([{:&")

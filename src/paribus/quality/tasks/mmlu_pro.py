@@ -9,6 +9,9 @@ prompt asks for it, however X is dressed. `lenient`: the first of these that is 
 2. a mention: `**C**`, `(C)`, "option C", an option written out in bold or as the last line (`**C. 42**`, `C. 42`), but
    not one that is turned down ("not (D)", "options (A) and (B) are wrong").
 
+Both read up to the first question that the answer makes up behind itself (a line `Question:` with `Options:` further
+down); one that opens the answer or says again what was asked is part of it.
+
 By both, four things are no choice: what is only supposed ("if the answer is (B)"), one of two letters ("(C) or (D)"), a
 formula ("the answer is F = ma"), and a word ("the answer is a matter of taste", "Answer: A car needs").
 
@@ -21,6 +24,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 
 from paribus.catalog import QualityTask
@@ -108,11 +112,17 @@ _MENTIONS = (
 _REASON = re.compile(r"\s+(?:is|because|since|as|which|where|and|not|due|with|for|when|given|by)\b")
 
 
+_ASKS = re.compile(r"^[ \t>*_#]*+Question(?: \d{1,3})?[ \t*_]*+:", re.MULTILINE | re.IGNORECASE)
+_OFFERS = re.compile(r"^[ \t>*_#]*+Options[ \t*_]*+:", re.MULTILINE | re.IGNORECASE)
+_SAME = 60
+"""How many letters and digits of two questions are compared."""
+
+
 class MmluProFamily:
     """Letters A to J; strict extraction is the headline, lenient and official stand beside it."""
 
     name = "mmlu-pro"
-    version = "4"
+    version = "5"
     headline = ("strict", "share of questions answered right, strict extraction")
     mark_titles: Mapping[str, str] = {
         "lenient": "lenient extraction",
@@ -133,7 +143,8 @@ class MmluProFamily:
     def grade(self, item: Item, text: str, task: QualityTask) -> Grade:
         """Strict, lenient and official verdicts on one answer."""
         count, right = len(item["options"]), str(item["answer"])
-        strict, lenient = read_strict(text, count), read_lenient(text, count)
+        asked = str(item["question"])
+        strict, lenient = read_strict(text, count, asked), read_lenient(text, count, asked)
         official = read_official(text)
         guess = guessed(f"{task.task}/{item[task.data.id_field]}", count) if official is None else None
         marks = {
@@ -160,15 +171,32 @@ def _cot(example: Item) -> str:
     return str(example.get("cot_content", "")).strip().removeprefix("A:").strip()
 
 
-def read_strict(text: str, options: int) -> str | None:
-    """The letter of the last "the answer is (X)"; null without one."""
-    return _last([_STRICT], plain_text(text), options)
+def read_strict(text: str, options: int, asked: str = "") -> str | None:
+    """The letter of the last "the answer is (X)"; null without one. `asked`: the question, which answers may repeat."""
+    return _last([_STRICT], _own(plain_text(text), asked), options)
 
 
-def read_lenient(text: str, options: int) -> str | None:
+def read_lenient(text: str, options: int, asked: str = "") -> str | None:
     """The letter of the last statement in any of the forms that models write, else of the last mention; else null."""
-    text = plain_text(text)
+    text = _own(plain_text(text), asked)
     return _last(_STATEMENTS, text, options) or _last(_MENTIONS, text, options, mentioned=True)
+
+
+def _own(text: str, asked: str) -> str:
+    """A text up to the first question that is made up behind an answer."""
+    offered = [match.start() for match in _OFFERS.finditer(text)]
+    for match in _ASKS.finditer(text, 0, offered[-1]) if offered else ():
+        options = offered[bisect_right(offered, match.start())]
+        said = _letters(text[match.end() : min(options, match.end() + 10 * _SAME)])
+        again = said != "" and (_letters(asked).startswith(said) or said.startswith(_letters(asked) or "-"))
+        if re.search(r"\w", text[: match.start()]) and not again:
+            return text[: match.start()]
+    return text
+
+
+def _letters(text: str) -> str:
+    """The first letters and digits of a text, as small ones."""
+    return "".join(re.findall(r"[^\W_]", text[: 10 * _SAME].lower())[:_SAME])
 
 
 def _last(forms: Sequence[re.Pattern[str]], text: str, options: int, *, mentioned: bool = False) -> str | None:
