@@ -133,8 +133,7 @@ def test_the_official_rule_takes_the_last_two_fences_whatever_is_between() -> No
 
 
 USES = ["import json\nprint(Solution().f(3))\n", "s = Solution()\nassert s.f(1) == 1\n", "from typing import List\n",
-        "def test():\n    print(Solution().f(3))\ntest()\n", "class Node:\n    pass\n", "input()\n",
-        "if True:\n    class Solution:\n        pass\n"]  # fmt: skip
+        "def test():\n    print(Solution().f(3))\ntest()\n", "class Node:\n    pass\n", "input()\n"]  # fmt: skip
 
 
 @pytest.mark.parametrize("use", USES)
