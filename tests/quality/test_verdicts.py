@@ -61,9 +61,13 @@ def mmlu_pro() -> dict[str, object]:
 def livecodebench_() -> dict[str, object]:
     texts = [row[0] for row in rows(code.test_the_last_block_of_python_is_the_solution)]
     texts += [
-        f"```python\n{one}```\n\n```\n{two}```\n" for one in code.SOLUTIONS for two in code.EXAMPLES + code.SOLUTIONS
+        f"```python\n{one}```\n\n```\n{two}```\n"
+        for one in code.SOLUTIONS
+        for two in code.EXAMPLES + code.USES + code.SOLUTIONS
     ]
-    found: dict[str, object] = {text: [last_code(text), official_code(text)] for text in texts}
+    found: dict[str, object] = {
+        text: [last_code(text), last_code(text, {"Solution", "f"}), official_code(text)] for text in texts
+    }
     for expected, output, _ in rows(code.test_lines_are_equal_as_text_or_as_exact_numbers):
         official = officially_matches(Case("", expected, "stdin"), output)
         found[f"lines {expected!r} {output!r}"] = [same_lines(expected, output), official]
