@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from quality_journals import HEADER
 
 from paribus.conditions import EnvironmentFault
-from paribus.quality.asking import MISSING, Asking, LiveAnswerer, ReplayAnswerer, _wait_s, answer_all, seed_of
+from paribus.quality.asking import MISSING, Asking, LiveAnswerer, ReplayAnswerer, answer_all, seed_of, wait_s
 from paribus.quality.journal import Entry, Journal, Key, read_journal
 from paribus.wire import Client, Endpoint, run
 from scripted import Script, Scripted, Step, answer_body
@@ -73,13 +73,13 @@ def test_busy_and_broken_servers_are_asked_again(scripted: Scripted, tmp_path: P
 def test_a_server_is_given_the_time_it_asks_for_within_bounds(asked_for: float | None, low: float, high: float) -> None:
     asking = Asking(Endpoint("http://127.0.0.1:9/v1", "m"), {}, 64, 4)
     outcome = SimpleNamespace(retry_after_s=asked_for)
-    assert low <= _wait_s(asking, 1, outcome, Key("t", "q", 0)) <= high
+    assert low <= wait_s(asking, 1, outcome, Key("t", "q", 0)) <= high
 
 
 def test_waits_double_and_stay_within_their_longest() -> None:
     asking = Asking(Endpoint("http://127.0.0.1:9/v1", "m"), {}, 64, 4)
     outcome = SimpleNamespace(retry_after_s=None)
-    waits = [_wait_s(asking, attempt, outcome, Key("t", "q", 0)) for attempt in range(1, 12)]
+    waits = [wait_s(asking, attempt, outcome, Key("t", "q", 0)) for attempt in range(1, 12)]
     assert all(0.25 * 2**n <= wait <= 0.5 * 2**n for n, wait in enumerate(waits[:6]))
     assert max(waits) <= asking.longest_wait_s
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -137,3 +139,59 @@ def test_a_missing_or_empty_journal_is_said(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b'{"kind":"hea')
     with pytest.raises(CheckFailed, match="empty"):
         read_journal(tmp_path / "empty.jsonl")
+
+
+HOLDING = """
+import sys
+from pathlib import Path
+from paribus.quality.journal import Header, Journal
+with Journal(Path(sys.argv[1]), Header.model_validate_json(sys.argv[2])):
+    print("open", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_two_processes_never_write_one_journal(tmp_path: Path) -> None:
+    """The second is refused and changes nothing; when the first has ended, however it did, another may go on."""
+    path = tmp_path / "journal.jsonl"
+    with Journal(path, HEADER) as journal:
+        journal.append(entry("t", "a", 0, "first"))
+    words = [sys.executable, "-c", HOLDING, str(path), HEADER.model_dump_json()]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "open\n"
+        with path.open("ab") as file:
+            file.write(b'{"kind":"ans')  # the other is in the middle of a line
+        before = path.read_bytes()
+        with pytest.raises(UsageError, match=r"another process is writing .*journal\.jsonl: wait until it has ended"):
+            Journal(path, HEADER)
+        assert path.read_bytes() == before
+        holder.kill()
+    with Journal(path, HEADER) as journal:
+        assert [found.text for found in journal.entries.values()] == ["first"]
+
+
+def test_a_journal_that_was_moved_away_is_no_longer_held(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path, HEADER):
+        path.replace(tmp_path / "journal.failed.jsonl")
+        with Journal(path, HEADER) as journal:
+            journal.append(entry("t", "a", 0, "anew"))
+    assert len(read_journal(path)[1]) == 1
+
+
+@pytest.mark.parametrize("below", ["", "deep/er"])
+def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path, below: str) -> None:
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(UsageError, match="taken is a file: name a folder"):
+        Journal(tmp_path / "taken" / below / "journal.jsonl", HEADER)
+    (tmp_path / "loose").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="loose is a link to nothing: name a folder"):
+        Journal(tmp_path / "loose" / below / "journal.jsonl", HEADER)
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_folder_in_the_place_of_the_journal_is_named(tmp_path: Path) -> None:
+    (tmp_path / "journal.jsonl").mkdir()
+    with pytest.raises(UsageError, match=r"journal\.jsonl is a folder"):
+        Journal(tmp_path / "journal.jsonl", HEADER)

@@ -17,7 +17,7 @@ from quality_journals import ROOT
 
 from paribus.catalog import Catalog, PlannedMeasure
 from paribus.cli import quality, score
-from paribus.conditions import CheckFailed, UsageError
+from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
 from paribus.engines import StartRecord
 from paribus.quality.believed import Witness, wrong_seeds
 from paribus.quality.journal import read_journal
@@ -114,6 +114,28 @@ def test_nothing_but_failures_is_an_error_and_not_kept(scripted: Scripted, tmp_p
     with pytest.raises(CheckFailed, match="all 10 requests failed"):
         ask(scripted, tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["journal.failed.jsonl"]
+
+
+def test_a_wrong_name_is_told_and_leaves_nothing_in_the_way_of_the_right_one(
+    scripted: Scripted, tmp_path: Path
+) -> None:
+    body = b'{"error": {"message": "no model wrong"}}'
+    scripted.register("wrong", Script((Step(0, body),), status=404, content_type="application/json", framing="length"))
+    scripted.register("m", said("The answer is \\boxed{075}."))
+    with pytest.raises(EnvironmentFault, match=r"HTTP 404, saying 'no model wrong'.*the model's name"):
+        ask(scripted, tmp_path / "out", model="wrong")
+    assert list((tmp_path / "out").iterdir()) == []
+    assert ask(scripted, tmp_path / "out").exit_code == 0
+
+
+@pytest.mark.parametrize("below", [".", "deeper"])
+def test_a_file_is_no_folder_for_results(scripted: Scripted, tmp_path: Path, below: str) -> None:
+    scripted.register("m", said("The answer is \\boxed{075}."))
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(UsageError, match="out is a file: name a folder"):
+        ask(scripted, tmp_path / "out" / below)
+    assert scripted.log() == []
+    assert (tmp_path / "out").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

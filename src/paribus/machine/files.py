@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from paribus.conditions import EnvironmentFault
+from paribus.conditions import EnvironmentFault, UsageError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
 
 
 def is_full(error: BaseException) -> bool:
@@ -23,7 +24,10 @@ def is_full(error: BaseException) -> bool:
 
 @contextmanager
 def disk_faults(path: Path) -> Iterator[None]:
-    """Turn a full, read-only or closed disk into one `EnvironmentFault` that names the place."""
+    """Turn a full, read-only or closed disk into one `EnvironmentFault` that names the place.
+
+    `UsageError` where a file stands in the place of a folder, or a folder in the place of the file.
+    """
     try:
         yield
     except OSError as error:
@@ -33,7 +37,19 @@ def disk_faults(path: Path) -> Iterator[None]:
             ) from error
         if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
             raise EnvironmentFault(f"can't write {path}: {os.strerror(error.errno or 0).lower()}") from error
+        if error.errno in _IN_THE_WAY:
+            refuse_file(path.parent)
+            if error.errno == errno.EISDIR:
+                raise UsageError(f"{path} is a folder, and a file is to be written there: move it away") from error
+            refuse_file(path)
         raise
+
+
+def refuse_file(folder: Path) -> None:
+    """Raise `UsageError` where a folder can't be, since it or what it would be in is a file."""
+    for place in (*reversed(folder.parents), folder):
+        if os.path.lexists(place) and not place.is_dir():
+            raise UsageError(f"{place} is {'a file' if place.exists() else 'a link to nothing'}: name a folder")
 
 
 def sync_folder(folder: Path) -> None:

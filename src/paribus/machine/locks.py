@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -19,6 +20,8 @@ from paribus.conditions import EnvironmentFault, slug
 
 VARIABLE = "PARIBUS_LOCKS"
 _POLL_S = 0.2
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+"""What file systems say that know no locks."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,21 @@ def file_lock(path: Path, subject: str, *, timeout_s: float = 0.0, purpose: str 
     finally:
         # No explicit unlock: a process tree that is still being taken down keeps it with its own copy.
         os.close(handle)
+
+
+def lock_alone(handle: int) -> bool:
+    """Lock an open file until its handle is closed; false where another handle holds it.
+
+    No file beside it, and nobody to clear up after a killed process. A file system that knows no locks locks nothing.
+    """
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+    return True
 
 
 def _open(path: Path, subject: str) -> int:

@@ -19,6 +19,7 @@ from paribus.conditions import CheckFailed, EnvironmentFault
 from paribus.quality.journal import Entry, Journal, Key
 from paribus.quality.pulse import Pulse
 from paribus.quality.recorder import Recorder
+from paribus.quality.refusal import is_of_the_question, is_passing, refuse_turned_away
 from paribus.wire import Client, Endpoint, Outcome, payload, read_answer
 
 T = TypeVar("T")
@@ -26,7 +27,6 @@ T = TypeVar("T")
 MISSING = "missing"
 """Error word of an answer that the journal doesn't have."""
 
-_RETRIED = {"connect", "reset", "http_408", "http_425", "http_429"}
 _RETRIED_ONCE = {"cut", "in_band", "protocol"}
 """Ends of answers that had begun: a server that dies leaves them, and so does a question that it can't answer."""
 _CUT_SHORT = {"cancelled"}
@@ -123,13 +123,17 @@ class LiveAnswerer:
             lambda number: _doubling_s(asking, number, _PULSE),
             tries=asking.attempts,
             name=asking.name,
+            secret=asking.endpoint.api_key,
         )
         self._answered = answered
         self._slots = asyncio.Semaphore(asking.concurrency)
         self._count = 0
 
     async def answer(self, question: Question) -> Entry:
-        """The journal's answer, else the server's. Raises `EnvironmentFault` when the server is gone."""
+        """The journal's answer, else the server's.
+
+        Raises `EnvironmentFault` when the server is gone, or refuses whatever is asked.
+        """
         entry = self._journal.entries.get(question.key)
         if entry is not None:
             return question.same(entry)
@@ -157,6 +161,7 @@ class LiveAnswerer:
         body, before = body_of(asking, question), ""
         for attempt in range(1, asking.attempts + 1):
             outcome = await self._send(body, question.key)
+            refuse_turned_away(outcome, asking.endpoint, asking.name)
             failed_ns = self._client.now_ns()
             entry, number = await self._recorder.add(partial(_entry, question, seed, body, attempt, outcome), _settled)
             if number is not None:
@@ -174,7 +179,7 @@ class LiveAnswerer:
                 if await self._pulse.lasted(failed_ns, word):
                     return await self._written(entry)
             else:
-                await asyncio.sleep(_wait_s(asking, attempt, outcome, question.key))
+                await asyncio.sleep(wait_s(asking, attempt, outcome, question.key))
             before = word
         raise EnvironmentFault(f"{asking.name} goes away again and again: start again, what it answered is kept")
 
@@ -182,8 +187,10 @@ class LiveAnswerer:
         return await self._recorder.add(lambda: entry)
 
     async def _probe(self) -> Outcome:
-        question = Question(_PULSE, _PROBE)
-        return await self._send(body_of(replace(self._asking, cap=_PROBE_CAP), question), question.key)
+        asking, question = self._asking, Question(_PULSE, _PROBE)
+        outcome = await self._send(body_of(replace(asking, cap=_PROBE_CAP), question), question.key)
+        refuse_turned_away(outcome, asking.endpoint, asking.name, harmless=True)
+        return outcome
 
     async def _send(self, body: bytes, key: Key) -> Outcome:
         index, self._count = self._count, self._count + 1
@@ -248,22 +255,20 @@ def _settled(entry: Entry) -> bool:
     word = entry.error
     if word is None or word == "choices" or (word == "empty" and entry.finish_reason is not None):
         return True
-    return word.startswith("http_") and not _passing(word)
+    return is_of_the_question(word)
 
 
 def _worth_retrying(word: str, before: str) -> bool:
-    """Whether to ask again after a failure. An answer that broke off is asked for once more, a late one never."""
+    """Whether to ask again after a failure. An answer that broke off is asked for once more, a late one never.
+
+    A refusal that may be of the question or of whoever asks (403) is heard twice before it is looked into.
+    """
     if word in _RETRIED_ONCE:
         return before not in _RETRIED_ONCE
-    return _passing(word) or word == "empty" != before
+    return is_passing(word) or (word != before and (word == "empty" or word.startswith("http_")))
 
 
-def _passing(word: str) -> bool:
-    """Whether a word says that the server is away, broken or busy for now."""
-    return word in _RETRIED or word.startswith("http_5")
-
-
-def _wait_s(asking: Asking, attempt: int, outcome: Outcome, key: Key) -> float:
+def wait_s(asking: Asking, attempt: int, outcome: Outcome, key: Key) -> float:
     """Doubling waits with a spread that is the same each time; never shorter than the server asked for."""
     return max(_doubling_s(asking, attempt, key), min(outcome.retry_after_s or 0.0, 10 * asking.longest_wait_s))
 

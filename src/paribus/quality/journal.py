@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from paribus.catalog.faults import one_sentence
 from paribus.conditions import CheckFailed, UsageError
 from paribus.machine.files import disk_faults, sync_folder
+from paribus.machine.locks import lock_alone
 from paribus.wire import Endpoint
 
 
@@ -195,26 +196,37 @@ def _parse(path: Path, number: int, line: bytes, kind: type[L]) -> L:
 
 
 class Journal:
-    """A journal open for appending; a context manager. What it held before is in `entries`."""
+    """A journal open for appending, locked for as long; a context manager. What it held before is in `entries`."""
 
     def __init__(self, path: Path, header: Header) -> None:
-        """Open or make the journal. Raises `UsageError` when the file was made under another header."""
+        """Open or make the journal.
+
+        Raises `UsageError` when it was made under another header, and while another process, or another journal of
+        this one, has it open: two writers would give answers to the same questions, and none could be read again.
+        """
         self.path = path
         self.entries: dict[Key, Entry] = {}
         with disk_faults(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            whole = _drop_torn_line(path)
-            if whole:
-                found, self.entries = read_journal(path)
-                if found != header:
-                    raise UsageError(
-                        f"{path} belongs to other conditions ({_difference(found, header)}): move it away or use "
-                        "another folder"
-                    )
-            self._file: BinaryIO = path.open("ab")
-            if not whole:
-                self._write(header.model_dump())
-                sync_folder(path.parent)
+            self._file: BinaryIO = _open_alone(path)
+            try:
+                self._begin(header)
+            except BaseException:
+                self._file.close()
+                raise
+
+    def _begin(self, header: Header) -> None:
+        """Read what is there, or write the header."""
+        if not _drop_torn_line(self.path):
+            self._write(header.model_dump())
+            sync_folder(self.path.parent)
+            return
+        found, self.entries = read_journal(self.path)
+        if found != header:
+            raise UsageError(
+                f"{self.path} belongs to other conditions ({_difference(found, header)}): move it away or use another "
+                "folder"
+            )
 
     def append(self, entry: Entry, *, sync: bool = True) -> None:
         """Add one answer and make it durable. Raises `ValueError` for a key that is there already.
@@ -249,10 +261,24 @@ class Journal:
             self._file.close()
 
 
+def _open_alone(path: Path) -> BinaryIO:
+    """Open a file for appending and lock it. Raises `UsageError` where somebody else has."""
+    while True:
+        file = path.open("ab")
+        try:
+            if not lock_alone(file.fileno()):
+                raise UsageError(f"another process is writing {path}: wait until it has ended, or name another folder")
+            # Whoever held it may have moved it away just before: then the lock is on what is no journal any more.
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
 def _drop_torn_line(path: Path) -> bool:
     """Cut what follows the last newline; whether whole lines are left."""
-    if not path.exists():
-        return False
     with path.open("r+b") as file:
         data = file.read()
         end = data.rfind(b"\n") + 1

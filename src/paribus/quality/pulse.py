@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from paribus.conditions import EnvironmentFault
-from paribus.wire import Outcome, read_answer
+from paribus.wire import Outcome, read_answer, said_of
 
 
 class Pulse:
@@ -28,8 +28,11 @@ class Pulse:
         *,
         tries: int,
         name: str,
+        secret: str | None = None,
     ) -> None:
+        """`secret`: a key that the server may repeat, and that is told to nobody."""
         self._probe, self._alive, self._wait_s, self._tries, self.name = probe, alive, wait_s, tries, name
+        self._secret, self._said = secret, ""
         self._sound_ns = self._away_ns = -1
         self._one = asyncio.Lock()
 
@@ -61,7 +64,8 @@ class Pulse:
                 if found.startswith("timeout_"):
                     break  # who waited that long needn't wait again
         raise EnvironmentFault(
-            f"{self.name} answers nothing any more (after {word}: {found}): start again, what it answered is kept"
+            f"{self.name} answers nothing any more (after {word}: {found}{self._said}): start again, what it answered "
+            "is kept"
         )
 
     async def _felt(self) -> str:
@@ -71,5 +75,5 @@ class Pulse:
         if word is None or word == "empty":  # a model may have nothing to say; it was asked
             self.answered(outcome.sent_ns)
             return ""
-        self._away_ns = outcome.sent_ns
+        self._away_ns, self._said = outcome.sent_ns, said_of(outcome, self._secret)
         return word

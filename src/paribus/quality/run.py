@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -198,7 +199,7 @@ def generate(
     if tau2.is_real(evaluation.task):
         evaluation = tau2.made_ready(evaluation, asking, root)
     path, header = folder / JOURNAL, evaluation.header(asking)
-    with Journal(path, header) as journal:
+    with Journal(path, header) as journal, _only_with_answers(journal):
         total = len(evaluation.items.items) * evaluation.repeats
         begun = {key[:3] for key in journal.entries}
 
@@ -219,13 +220,24 @@ def generate(
             from paribus.quality.harness import evaluate
 
             evaluate(evaluation.task, evaluation.items, evaluation.repeats, answer_many, grade=False)
-        entries = dict(journal.entries)
-    if entries and all(entry.error for entry in entries.values()):
-        # Kept for whoever looks for the reason; a journal of failures alone would end every later try at once.
-        path.replace(folder / "journal.failed.jsonl")
-        words = next(entry.error for entry in entries.values())
-        raise CheckFailed(f"{evaluation.task.task}: all {len(entries)} requests failed ({words}); nothing was kept")
+        entries = journal.entries.values()
+        if entries and all(entry.error for entry in entries):
+            # Kept for whoever looks for the reason; a journal of failures alone would end every later try at once.
+            path.replace(folder / "journal.failed.jsonl")
+            words = next(entry.error for entry in entries)
+            raise CheckFailed(f"{evaluation.task.task}: all {len(entries)} requests failed ({words}); nothing was kept")
     return evaluation
+
+
+@contextmanager
+def _only_with_answers(journal: Journal) -> Iterator[None]:
+    """A journal that a fault left without an answer goes: it would hold the next try to a wrong address or model."""
+    try:
+        yield
+    except EnvironmentFault:
+        if not journal.entries:
+            journal.path.unlink()
+        raise
 
 
 async def _with_client(

@@ -14,7 +14,7 @@ from paribus.conditions import EnvironmentFault, UsageError
 from paribus.quality.asking import Answerer, Asking, LiveAnswerer, Question, missing
 from paribus.quality.data import Item
 from paribus.quality.journal import Entry, Header, Journal, Key
-from paribus.wire import Client, Endpoint
+from paribus.wire import Client, Endpoint, shown_words
 
 SIMULATOR = "simulator.jsonl"
 """The simulator's own journal, beside that of the system under test: who said what, with tokens and times."""
@@ -162,6 +162,13 @@ async def _check_model(client: Client, endpoint: Endpoint, simulator: UserSimula
     status, body = await client.get(f"{prefix}/models")
     if status == 0:
         raise EnvironmentFault(f"can't reach the user simulator at {URL_VARIABLE} ({endpoint.base_url})")
+    words = shown_words(body[:2000].decode(errors="replace"), endpoint.api_key)
+    said = f" {words!r}" if words else ""
+    if status not in (200, 404, 405):  # these have no such page, and the others one that isn't shown
+        raise EnvironmentFault(
+            f"the user simulator at {URL_VARIABLE} doesn't say what it serves (HTTP {status}{said}): see to its "
+            f"address and to {KEY_VARIABLE}"
+        )
     try:
         listed: list[Any] = json.loads(body)["data"] if status == 200 else []
         names = [str(model["id"]) for model in listed]

@@ -8,14 +8,14 @@ from itertools import islice
 from pathlib import Path
 
 from paribus.catalog import PromptLine
-from paribus.conditions import CheckFailed, one_line
+from paribus.conditions import CheckFailed
 from paribus.machine import write_atomic
 from paribus.speed.metrics.tokens import Tokenizer
 from paribus.speed.rows import Row, write_rows
 from paribus.speed.summarise import Around, summarise
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.trace import Prompt, Trace, trace
-from paribus.wire import Outcome, Spool, read_answer, write_outcomes
+from paribus.wire import Outcome, Spool, read_answer, shown_words, write_outcomes
 
 LOOKED_AT = 100
 """Requests that are read to say why none was answered."""
@@ -61,15 +61,12 @@ def nothing_came(outcomes: Iterable[Outcome]) -> bool:
 def nothing_answered(outcomes: Iterable[Outcome], secret: str | None = None, *, kept: bool = True) -> str:
     """Why a measurement has no answer, in one sentence: the errors, and what the server said most often.
 
-    `secret`: a key that the server may repeat, and that is told to nobody. `kept`: the files were written.
+    `secret`: a key that the server may repeat, of which no part is told to anybody. `kept`: the files were written.
     """
     answers = [read_answer(outcome) for outcome in islice(outcomes, LOOKED_AT)]
     errors = sorted({answer.error for answer in answers if answer.error})
-    said = Counter(one_line(answer.detail) for answer in answers if answer.detail)
+    said = Counter(shown_words(answer.detail, secret) for answer in answers if answer.detail)
     words = said.most_common(1)[0][0] if said else ""
-    if secret:
-        words = words.replace(secret, "[the key]")  # before it is cut, which would leave a part of it
-    words = words[:200]
     told = f"no request was answered ({', '.join(errors) or 'none was sent'})"
     told += f": the server says {words!r}" if words else ""
     hints = [hint for error, hint in HINTS.items() if error in errors]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from paribus.wire.loop import Lag, LagMeter, run
     from paribus.wire.openai import read_answer
     from paribus.wire.records import iter_outcomes, read_outcomes, write_outcomes
+    from paribus.wire.said import said_of, shown_words
     from paribus.wire.spool import Spool
     from paribus.wire.tokens import standard_token_ends, standard_tokens, standard_tokens_after, utf8_bytes
 
@@ -34,6 +35,8 @@ __all__ = [
     "read_answer",
     "read_outcomes",
     "run",
+    "said_of",
+    "shown_words",
     "standard_token_ends",
     "standard_tokens",
     "standard_tokens_after",
