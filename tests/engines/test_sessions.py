@@ -102,8 +102,8 @@ def test_an_engine_that_never_gets_ready_is_given_up(workplace):
         root=workplace.root,
         python=Path(sys.executable),
         system=system,
-        weights=workplace.root / "build" / "weights" / "tiny--q4" / "tiny.gguf",
-        settings={},
+        weights=workplace.weights,
+        settings=system.launch_on("cpu"),
         slots=1,
         port=0,
     )
@@ -131,12 +131,12 @@ def test_a_port_that_is_taken_again_and_again_is_said(workplace):
 
 
 def test_missing_weights_and_a_missing_environment_say_which_command_helps(workplace):
-    weights = workplace.root / "build" / "weights" / "tiny--q4" / "tiny.gguf"
+    weights = workplace.weights
     weights.write_text("cut short")
     with pytest.raises(EnvironmentFault, match="changed since they were fetched"), open_one(workplace):
         pass
     weights.unlink()
-    (workplace.root / "build" / "weights" / "tiny--q4.json").unlink()
+    workplace.marker.unlink()
     with pytest.raises(EnvironmentFault, match="run `paribus fetch weights tiny--q4`"), open_one(workplace):
         pass
     next((workplace.root / "build" / "envs").glob("*.json")).unlink()
@@ -154,7 +154,7 @@ def test_settings_that_the_engine_does_not_know_are_refused(workplace):
 
 def test_a_daemon_of_the_engine_is_taken_down_too(workplace):
     workplace.play("leaves-a-daemon")
-    note = workplace.root / "build" / "weights" / "tiny--q4" / "tiny.gguf.daemon"
+    note = workplace.weights.with_name("tiny.gguf.daemon")
     with open_one(workplace):
         end = time.monotonic() + 10
         while not note.exists() and time.monotonic() < end:

@@ -31,7 +31,7 @@ def launched(name: str, interval: int = 1, **settings: Any):
     model = system.model.model_copy(update={"engines": {**system.model.engines, system.name.engine: use}})
     system = System(model, system.name)
     adapter = engine(system.name.engine)
-    return adapter, planned_launch(ROOT, system, way_of(system, adapter), settings)
+    return adapter, planned_launch(ROOT, system, way_of(system, adapter), {**system.launch_on(), **settings})
 
 
 @pytest.mark.parametrize("interval", [0, -5, 1.5, True, "5", 2048])
@@ -50,7 +50,7 @@ def test_an_interval_is_refused_where_the_server_would_never_hear_of_it(name: st
 
 def of_vllm(launch, interval: int | None, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What is read of vLLM: an argument that has its default isn't in the log; none at all: the log doesn't say."""
-    pages = {"version": {"version": "0.33.0"}, "models": {"data": [{"id": "m", "max_model_len": 4096}]}}
+    pages = {"version": {"version": "0.33.0"}, "models": {"data": [{"id": "m", "max_model_len": 131072}]}}
     monkeypatch.setattr("paribus.engines.adapters.vllm.ask_json", lambda url, *_, **__: pages[url.rsplit("/", 1)[1]])
     monkeypatch.setattr("paribus.engines.adapters.vllm.Vllm.rendered", lambda *_: None)
     given = f", 'stream_interval': {interval}" if interval != 1 else ""

@@ -28,7 +28,7 @@ from paribus.conditions import SystemName, run_id
 from paribus.engines import Session, StartRecord, run_job
 from paribus.engines.counters import parse_metrics
 from paribus.engines.local import ask
-from paribus.engines.weights import total_bytes, weights_path
+from paribus.engines.weights import find_weights, total_bytes, weights_path
 from paribus.machine import scrub
 from paribus.results.run import all_runs
 from paribus.speed.run import measure_speed_start
@@ -111,7 +111,8 @@ class Repository:
         (self.root / "private" / "systems" / f"{name}.yaml").write_text(text)
 
     def weights(self, name: str, files: Path) -> None:
-        """Put weights in place, as if they had been fetched under that name."""
+        """Put weights in place, as if they had been fetched by that name (of a system's file that is there already)."""
+        _, name, _ = find_weights(self.catalog, name)
         place = self.root / "build" / "weights" / name
         place.mkdir(exist_ok=True)
         (place / files.name).symlink_to(files)
@@ -121,8 +122,7 @@ class Repository:
     def tokenizer(self, session: Session) -> tuple[str, str]:
         """The option that gives `paribus speed` the model's own tokenizer: what a model of random weights writes says
         nothing in standard tokens."""
-        name = session.system.name
-        return "--tokenizer", str(weights_path(self.root, name.model, name.precision))
+        return "--tokenizer", str(weights_path(self.root, session.system))
 
     def plan(self, system: str, scenarios: tuple[str, ...], slots: int, sampling: str = "served") -> Plan:
         """A plan of one job that measures one system in some scenarios, at the tiny scale."""

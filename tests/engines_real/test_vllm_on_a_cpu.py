@@ -92,7 +92,7 @@ def python() -> Path:
 def smol(python: Path) -> Path:
     """SmolLM2's weights as a folder."""
     fetch_weights(ROOT, Catalog(ROOT), "smollm2-135m--q4-1", print)
-    file = weights_path(ROOT, "smollm2-135m", "q4-1")
+    file = weights_path(ROOT, Catalog(ROOT).system("smollm2-135m--q4-1--llamacpp--plain"))
     return made(python, "smollm2-wide", Path(__file__).with_name("dequantise.py"), str(file))
 
 

@@ -25,7 +25,7 @@ from quality_journals import ROOT
 
 from paribus.catalog import Catalog
 from paribus.catalog.simulator import URL_VARIABLE
-from paribus.engines import build_environment, fetch_weights
+from paribus.engines import build_environment, fetch_weights, weights_path
 from paribus.engines.envs import environment_python
 from paribus.machine import ProcessTree
 from paribus.machine.ports import free_port, port_in_use
@@ -34,7 +34,6 @@ from paribus.quality.journal import Entry, Key, read_journal
 pytestmark = [pytest.mark.system, pytest.mark.timeout(3600)]
 
 USER, SYSTEM = "tests/smollm2-as-user", "smollm2-135m"
-WEIGHTS = "build/weights/smollm2-135m--q4-1/SmolLM2-135M-Instruct.Q4_1.gguf"
 TURNS = 6
 
 
@@ -63,9 +62,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def server(root: Path, alias: str, context: int, log: Path) -> Iterator[str]:
     """llama.cpp with the small model under a name; its address."""
-    port = free_port()
+    port, model = free_port(), weights_path(root, Catalog(root).system(f"{SYSTEM}--q4-1--llamacpp--plain"))
     wanted = {
-        "alias": alias, "model": str(root / WEIGHTS), "host": "127.0.0.1", "port": port, "slots": 2, "threads": 1,
+        "alias": alias, "model": str(model), "host": "127.0.0.1", "port": port, "slots": 2, "threads": 1,
         "context_per_slot": context, "batch": 2048, "ubatch": 512, "poll": 0, "kv_unified": False, "cache_prompt": True,
         "options": {}, "sampling": {}, "speculative": {},
     }  # fmt: skip

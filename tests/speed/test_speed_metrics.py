@@ -197,6 +197,12 @@ def test_tokens_a_pass_at_most_acceptance_length_at_most_draft_plus_one(passes, 
     assert found.acceptance_length <= draft + 1
 
 
+def test_there_were_never_fewer_passes_than_drafts():
+    # 4 drafts of 2, all accepted, and a cap that cut 2 of their 12 tokens off.
+    found = acceptance({"drafts": 4, "accepted_tokens": 8, "generated_tokens": 10})
+    assert (found.tokens_per_pass, found.acceptance_length) == (2.5, 3)
+
+
 def test_diffusion_counts_every_pass():
     found = acceptance({"committed_tokens": 512, "denoising_steps": 64})
     assert (found.tokens_per_pass, found.acceptance_length) == (8, None)

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 from speed_making import by_word
 
-from paribus.catalog import Catalog, PlannedMeasure
+from paribus.catalog import Catalog, PlannedMeasure, Weights
+from paribus.catalog.envs import weights_marker
 from paribus.conditions import CheckFailed, EnvironmentFault, SystemName
 from paribus.engines import StartRecord
 from paribus.engines.deaths import EngineDied
@@ -25,6 +26,7 @@ from paribus.wire import read_outcomes
 from scripted import DONE, Script, Step, content, finish, steps, usage, words
 
 KINDS = ("chat", "code", "maths")
+WEIGHTS = Weights(source="hub", repository="a/tiny")
 
 SCENARIO = """\
 scenario: {name}
@@ -93,6 +95,7 @@ class Session:
             thinking_settings={},
             decoder=decoder,
             context_of=lambda _: 8192,
+            precision=SimpleNamespace(weights=WEIGHTS),
         )
         self.accepted = frozenset({"temperature"})
         self.observed: dict[str, object] = {}
@@ -313,7 +316,7 @@ def test_the_tokenizer_lies_beside_the_fetched_weights_of_a_real_system(tmp_path
     model = real.models["llada-8b"]
     system = next(iter(model.systems()))
     assert tokenizer_of(system, real) is None, "nothing was fetched"
-    files = tmp_path / "build" / "weights" / f"{system.name.model}--{system.name.precision}" / "files"
+    files = tmp_path / weights_marker(system).removesuffix(".json") / "files"
     files.mkdir(parents=True)
     made = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
     made.pre_tokenizer = Whitespace()

@@ -112,6 +112,12 @@ def test_acceptance_of_a_run_is_a_ratio_of_sums_not_a_mean_of_ratios():
     assert found.counted_tokens == 1000
 
 
+def test_a_run_had_as_many_at_once_as_its_worst_start():
+    made = [start(8, workers=workers) for workers in (4, 2, 4)]
+    assert [summary.concurrency_seen for _, summary in made] == [4, 2, 4]
+    assert pool([StartPart(rows, summary) for rows, summary in made]).concurrency_seen == 2
+
+
 def test_soak_requests_fill_the_window_but_are_not_counted():
     traces = [
         make_trace(stream([(10.0 * (i + 1), 1) for i in range(40)], seed=k, index=k, phase=phase, prompt_id=f"p{k}"))

@@ -21,7 +21,7 @@ from paribus.speed.summary import SpeedSummary
 from paribus.speed.trace import Prompt
 from paribus.speed.warm_up import warm_up
 from paribus.speed.window import Window
-from paribus.wire import Client, Outcome, payload, run
+from paribus.wire import Client, Outcome, payload, read_answer, run
 from scripted import DONE, chunk, content, error_event, event, finish, reasoning, role, tool, usage, words
 
 MS, S = 10**6, 10**9
@@ -98,6 +98,49 @@ def test_6_reasoning_is_text_and_its_end_begins_the_answer(key):
     assert told.reasoning_tokens.total == pytest.approx(80, rel=0.02)
 
 
+def mistral(text: str) -> bytes:
+    return event(chunk({"delta": {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]}}))
+
+
+@pytest.mark.parametrize("think", [mistral, *(lambda text, key=key: reasoning(text, key)
+                                              for key in ("thinking", "reasoning_text"))])  # fmt: skip
+def test_6b_reasoning_under_other_names_begins_the_answer_too(think):
+    text = words(100)
+    thought = [(100 + 10 * i, think(text[i])) for i in range(80)]
+    shown = [(900 + 10 * i, content(text[80 + i])) for i in range(20)]
+    told = summary(make_outcome((0, role()), *thought, *shown, (1090, finish() + usage(100) + DONE)), thinking=False)
+    assert (told.ttft_ms.p50, told.ttfa_ms.p50, told.tokens.total) == (100, 900, 100)
+    assert told.reasoning_tokens.total == pytest.approx(80, rel=0.02)
+    assert flags(told) == {"thinking_mismatch": "invalid"}
+
+
+@pytest.mark.parametrize(("pieces", "severity"), [(80, "invalid"), (1, "warning")])
+def test_6c_text_under_a_name_that_is_not_read_is_no_silence(pieces, severity):
+    text = words(100)
+    lost = [(100 + 10 * i, event(chunk({"delta": {"musing": text[i][:2]}}))) for i in range(pieces)]
+    shown = [(900 + 10 * i, content(word)) for i, word in enumerate(text)]
+    told = summary(make_outcome(*lost, *shown, (1990, finish() + usage(100) + DONE)))
+    assert flags(told) == {"unread_text": severity}
+    assert f"musing ({2 * pieces} bytes)" in told.flags[0].text
+    assert told.ranked == (severity == "warning")
+
+
+def test_6d_an_answer_that_is_all_under_such_a_name_is_no_answer_and_says_why():
+    lost = event(chunk({"delta": {"musing": " word"}}))
+    told = summary(make_outcome((100, lost), (110, finish() + usage(1) + DONE)))
+    assert (told.requests.ok, flags(told)) == (0, {"failures": "invalid", "unread_text": "invalid"})
+
+
+def test_6e_a_refusal_and_the_older_form_of_a_call_are_answers():
+    refusal = [(100 + 10 * i, event(chunk({"delta": {"refusal": word}}))) for i, word in enumerate(words(40))]
+    told = summary(make_outcome(*refusal, (900, finish() + usage(40) + DONE)))
+    assert (told.ttft_ms.p50, told.ttfa_ms.p50, told.tokens.total, flags(told)) == (100, 100, 40, {})
+    given = [{"name": "find", "arguments": ""}, {"arguments": '{"q": "'}, {"arguments": "".join(words(30)) + '"}'}]
+    parts = [(100.0 + 10 * i, event(chunk({"delta": {"function_call": part}}))) for i, part in enumerate(given)]
+    told = summary(make_outcome(*parts, (130, finish("function_call") + usage(36) + DONE)))
+    assert (told.ttft_ms.p50, told.ttfa_ms.p50, told.e2e_ms.p50, flags(told)) == (100, 100, 120, {})
+
+
 def test_7_reasoning_alone_is_no_answer():
     thought = reasoning("".join(words(100)))
     told = summary(make_outcome((100, thought), (200, finish("length") + usage(100) + DONE)))
@@ -120,6 +163,13 @@ def test_9_cumulative_usage_is_not_summed():
     assert each.tokens.total == inside.tokens.total == 100
 
 
+@pytest.mark.parametrize("block", [chunk({"delta": {}, "usage": {"completion_tokens": 40}}),
+                                   chunk(None, x_groq={"usage": {"completion_tokens": 40}})])  # fmt: skip
+def test_9b_usage_in_the_choice_or_in_groqs_block_is_usage(block):
+    told = summary(make_outcome((400, said(*words(40))), (410, finish() + event(block) + DONE)))
+    assert (told.tokens.total, told.tokens_method, flags(told)) == (40, "usage", {})
+
+
 def test_10_an_error_after_http_200_is_a_failure():
     told = summary(make_outcome((10, said(*words(10))), (20, error_event("no memory") + DONE)))
     assert (told.requests.ok, told.requests.failed, told.requests.cut) == (0, 1, 1)
@@ -137,6 +187,12 @@ def test_11_cut_is_failed_and_a_missing_done_is_a_note():
 def test_11b_done_alone_does_not_say_that_an_answer_is_whole():
     told = summary(make_outcome((10, said(*words(10))), (20, usage(10) + DONE)))
     assert (told.requests.ok, flags(told)) == (1, {"no_finish_reason": "warning"})
+
+
+def test_11c_a_reset_or_an_event_that_says_nothing_spoils_no_whole_answer():
+    text = event(b"null") + said(*words(10)) + event(b"null")
+    told = summary(make_outcome((10, text), (20, finish() + usage(10) + event(b"null") + DONE), error="reset"))
+    assert (told.requests.ok, told.tokens.total, flags(told)) == (1, 10, {})
 
 
 def test_12_a_late_usage_block_does_not_stretch_the_answer():
@@ -158,6 +214,17 @@ def test_14_empty_deltas_before_a_tool_call():
     assert (told.ttft_ms.p50, told.ttfa_ms.p50, told.tokens.total) == (1100, 1100, 100)
     assert told.decode_speed.value is None
     assert "usage_mismatch" not in flags(told), "markup of a call is tokens that no piece shows"
+
+
+def test_14b_a_message_at_the_end_does_not_double_a_call_and_parallel_calls_are_apart():
+    given = [{"id": name, "index": 0, "function": {"name": name, "arguments": "{}"}} for name in ("find", "sort")]
+    streamed = [(100.0 + 10 * i, event(chunk({"delta": {"tool_calls": [call]}}))) for i, call in enumerate(given)]
+    last = event(chunk({"message": {"role": "assistant", "content": None, "tool_calls": given}}))
+    once = make_outcome(*streamed, (900, finish("tool_calls") + usage(12) + DONE))
+    again = make_outcome(*streamed, (900, last + finish("tool_calls") + usage(12) + DONE))
+    assert summary(once) == summary(again)
+    assert summary(again).e2e_ms.p50 == 110
+    assert [call["name"] for call in read_answer(again).tool_calls] == ["find", "sort"]
 
 
 def test_15_usage_past_the_end_of_sequence():

@@ -108,6 +108,22 @@ def test_reasoning_before_the_answer(scripted: Scripted, key: str) -> None:
     assert asked.arrival_ns(0) < asked.written_ns(1)
 
 
+def test_thinking_in_parts_of_the_content(scripted: Scripted) -> None:
+    thought = [{"type": "thinking", "thinking": [{"type": "text", "text": "".join(words(80))}]}]
+    said = event(chunk({"delta": {"content": thought}}))
+    asked = play(scripted, "parts", Step(10, said), Step(10 + LATER, content("".join(words(20)))), Step(0, end()))
+    answer = asked.answer
+    assert (standard_tokens(answer.reasoning), standard_tokens(answer.text), answer.unread) == (80, 20, {})
+    assert (answer.ttft_ns, answer.ttfa_ns) == tuple(piece.t_ns for piece in answer.pieces)
+    assert asked.arrival_ns(0) < asked.written_ns(1)
+
+
+def test_text_under_a_name_that_is_not_read(scripted: Scripted) -> None:
+    lost = event(chunk({"delta": {"musing": "hm"}}))
+    asked = play(scripted, "musing", Step(5, lost), Step(LATER, content(" words")), Step(LATER, end()))
+    assert (asked.answer.text, asked.answer.unread) == (" words", {"musing": 2})
+
+
 def test_reasoning_only(scripted: Scripted) -> None:
     asked = play(scripted, "pondering", Step(10, reasoning("".join(words(50)))), Step(20, end("length", 50)))
     assert (asked.answer.error, asked.answer.ttfa_ns, asked.answer.finish_reason) == (None, None, "length")
@@ -185,6 +201,13 @@ def test_the_last_chunk_missing_after_a_whole_answer(scripted: Scripted) -> None
     asked = play(scripted, "no-end", Step(5, content(" words") + end(tokens=1)), terminated=False)
     asked_cut = play(scripted, "no-end-cut", Step(5, content(" words")), Step(9, act="cut"))
     assert (asked.answer.error, asked_cut.answer.error) == (None, "cut")
+
+
+def test_a_reset_after_a_whole_answer_spoils_nothing(scripted: Scripted) -> None:
+    asked = play(scripted, "reset", Step(5, content(" words") + finish() + usage(1)), Step(LATER, act="reset"))
+    asked_cut = play(scripted, "reset-cut", Step(5, content(" words")), Step(LATER, act="reset"))
+    assert (asked.outcome.error, asked.answer.error, asked.answer.done) == ("reset", None, False)
+    assert (asked_cut.outcome.error, asked_cut.answer.error) == ("reset", "reset")
 
 
 def test_a_character_split_between_reads(scripted: Scripted) -> None:

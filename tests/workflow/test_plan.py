@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from paribus.catalog import Catalog, Plan, Surroundings, resolve
+from paribus.catalog.envs import weights_marker
 from paribus.catalog.order import interleave
 from paribus.conditions import RunPath, SystemName, UsageError, conditions_hash, hash12, run_id
 
@@ -87,11 +88,11 @@ def test_a_decoder_that_keeps_state_gets_a_server_for_each_scenario(small, plan_
     assert [len(job.measures) for job in first] == [1, 1]
 
 
-def test_a_job_leads_with_its_first_missing_measure_and_needs_nothing_when_done(plan_of, finish):
+def test_a_job_leads_with_its_first_missing_measure_and_needs_nothing_when_done(plan_of, finish, small):
     plan = plan_of()
     job = next(job for job in plan.jobs if job.kind == "speed")
     assert (job.lead, job.done) == (0, False)
-    assert job.needs == ["build/envs/llamacpp-0123456789ab.json", "build/weights/alpha--q8.json"]
+    assert job.needs == ["build/envs/llamacpp-0123456789ab.json", weights_marker(Catalog(small).system(job.system))]
     finish(plan, f"{job.measures[0].run}/start-1/manifest.json")
     half = next(j for j in plan_of().jobs if j.kind == "speed")
     assert (half.lead, half.done, half.sentinel) == (1, False, f"{job.measures[1].run}/start-1/manifest.json")
@@ -216,7 +217,7 @@ def test_costs_count_only_what_is_open(plan_of, finish, small):
     assert plan.totals.download_gb == 1.0
     assert plan.totals.hours > sum(job.seconds for job in plan.jobs) / 3600  # the winners' runs are in it
     (small / "build/weights").mkdir(parents=True)
-    (small / "build/weights/alpha--q8.json").write_text("{}")
+    (small / weights_marker(Catalog(small).system("alpha--q8--llamacpp--plain"))).write_text("{}")
     assert plan_of().totals.download_gb == 0
     for job in plan.jobs:
         for measure in job.measures:

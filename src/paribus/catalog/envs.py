@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+from paribus.catalog.models import System
 from paribus.catalog.tasks import QualityTask
 from paribus.catalog.weights import Weights
 from paribus.conditions import hash12, sha256_file, slug
@@ -64,9 +65,18 @@ def drafter_marker(drafter: Weights) -> str:
     return f"build/weights/{drafter_name(drafter)}.json"
 
 
-def weights_marker(model: str, precision: str) -> str:
-    """The file, below the repository's root, that says that a model's weights are there."""
-    return f"build/weights/{model}--{precision}.json"
+def weights_name(name: str, weights: Weights) -> str:
+    """`<model>--<precision>-<hash8>` of `<model>--<precision>`: where a model's weights lie.
+
+    Others under the same name lie elsewhere: they are fetched anew.
+    """
+    return f"{name}-{hash12(weights.identity)[:8]}"
+
+
+def weights_marker(system: System) -> str:
+    """The file, below the repository's root, that says that a system's weights are there."""
+    name = weights_name(f"{system.name.model}--{system.name.precision}", system.precision.weights)
+    return f"build/weights/{name}.json"
 
 
 def items_marker(task: QualityTask) -> str:

@@ -140,7 +140,7 @@ def _weights(catalog: Catalog, jobs: list[Job]) -> dict[str, int | None]:
     for name in dict.fromkeys(job.system for job in jobs):
         system = catalog.system(name)
         weights, drafter = system.precision.weights, system.drafter
-        marker = weights_marker(system.name.model, system.name.precision)
+        marker = weights_marker(system)
         if weights.source != "hosted" and not (catalog.root / marker).exists():
             found[f"the weights of {system.name.model} in {system.name.precision}"] = weights.bytes or None
         if drafter and not (catalog.root / drafter_marker(drafter)).exists():

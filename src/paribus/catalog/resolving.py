@@ -301,7 +301,7 @@ def _needs(system: System, builds: Mapping[str, str], card: str) -> list[str]:
         "binary": [],
     }.get(system.use.how or "env", [environment_marker(name.engine, build)])
     drafter = [drafter_marker(system.drafter)] if system.drafter else []
-    return [*made, weights_marker(name.model, name.precision), *drafter]
+    return [*made, weights_marker(system), *drafter]
 
 
 def _runs(jobs: Iterable[Job]) -> list[PlannedRun]:

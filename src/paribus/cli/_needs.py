@@ -157,7 +157,7 @@ def from_hub(catalog: Catalog, plan: Plan) -> list[str]:
     """Weights, drafters and items of tasks that open jobs need from the hub and that aren't here yet."""
     sources: dict[str, Weights] = {}
     for system in open_systems(catalog, plan):
-        sources[weights_marker(system.name.model, system.name.precision)] = system.precision.weights
+        sources[weights_marker(system)] = system.precision.weights
         if system.drafter is not None:
             sources[drafter_marker(system.drafter)] = system.drafter
     missing = {n for job in plan.jobs if not job.done for n in job.needs if not (catalog.root / n).is_file()}

@@ -292,6 +292,13 @@ FLAGS = _table(
         "Text was revised after it was shown; only the final form counts: {detail}.",
     ),
     FlagKind(
+        "unread_text",
+        "invalid",
+        "over 2% as much text as was delivered stands under names that are not read: it is in no count, and the first "
+        "token may have come with it (less: warning)",
+        "Text under names that are not read, missing from every figure: {detail}.",
+    ),
+    FlagKind(
         "energy_disagrees",
         "warning",
         "energy counter and power integral differ by more than 5%",

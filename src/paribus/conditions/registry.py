@@ -123,6 +123,7 @@ CONDITIONS = _table(
     Condition("kernels", "observed", "subject", "engine", "kernels of quantised weights"),
     Condition("local_variables", "observed", "shown", "", "variables of this machine that the engine was given"),
     Condition("weights_revision", "observed", "subject", "model", "revision of the weights that was fetched"),
+    Condition("weights_sha256", "observed", "shown", "", "hash of the weights that were fetched"),
     Condition("effective_settings", "observed", "shown", "", "settings that the server tells"),
     Condition("model_runner", "observed", "shown", "", "the engine's model runner"),
     Condition("kv_cache_tokens", "observed", "shown", "", "cache of keys and values", "tokens"),

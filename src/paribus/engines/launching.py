@@ -18,7 +18,7 @@ from paribus.engines.containers import Container, find_runner
 from paribus.engines.deciding import check_allowed
 from paribus.engines.envs import environment_python, environment_versions
 from paribus.engines.images import image_of, image_versions
-from paribus.engines.weights import drafter_path, revision_of, weights_path
+from paribus.engines.weights import digest_of, drafter_path, revision_of, weights_path
 from paribus.machine import disk_faults
 from paribus.machine.nvml import open_nvml
 
@@ -52,13 +52,16 @@ def prepare(engine: Engine, launch: Launch, folder: Path) -> Prepared:
     make = {"env": _in_environment, "binary": _as_program, "image": _in_container}[launch.how]
     prepared = make(replace(launch, folder=folder))
     _write(engine.files(prepared.launch), folder)
-    revision = revision_of(launch.root, launch.system)
-    return replace(prepared, observed={"weights_revision": revision} if revision else {})
+    fetched = {
+        "weights_revision": revision_of(launch.root, launch.system),
+        "weights_sha256": digest_of(launch.root, launch.system),
+    }
+    return replace(prepared, observed={name: value for name, value in fetched.items() if value})
 
 
 def _with_weights(launch: Launch) -> Launch:
     root, system = launch.root, launch.system
-    weights = weights_path(root, system.name.model, system.name.precision)
+    weights = weights_path(root, system)
     return replace(launch, weights=weights, drafter=drafter_path(root, system.drafter) if system.drafter else None)
 
 

@@ -2,7 +2,8 @@
 
 A lossy setting (canvas, denoising steps, thresholds), a launch setting that decides the answers, a context, or a type
 of numbers (cache, quantisation) that reads back differently is a fault: the answers would belong to another answer
-class, or other prompts would fit. Any other setting only moves the speed: it is recorded and flagged
+class, or other prompts would fit. So is a context that no file declares and that holds less than the plan counts on:
+longer answers would be cut and nobody would see it. Any other setting only moves the speed: it is recorded and flagged
 (`settings_differ`).
 """
 
@@ -86,6 +87,7 @@ def read_back(engine: Engine, launch: Launch, observed: Mapping[str, Any]) -> di
             f"{launch.system.name}: declared is {name} {wanted}, but {engine.name} runs with {runs}: "
             "correct the system's file, or the engine's version is not the one it was written for"
         )
+    _check_context(engine, launch, observed)
     read: dict[str, Any] = {**{name: f"{value}{NOT_TOLD}" for name, value in said.items()}, **told}
     if effective:
         read["effective_settings"] = dict(effective)
@@ -94,3 +96,13 @@ def read_back(engine: Engine, launch: Launch, observed: Mapping[str, Any]) -> di
             f"{name} {runs} where {wanted} was declared" for name, (wanted, runs) in found.items()
         ]
     return read
+
+
+def _check_context(engine: Engine, launch: Launch, observed: Mapping[str, Any]) -> None:
+    """Raise `EnvironmentFault` where a request may hold less than everything else counts on."""
+    told, counted = observed.get("context_per_slot"), launch.system.context_of(launch.settings)
+    if isinstance(told, int) and told < counted:
+        raise EnvironmentFault(
+            f"{launch.system.name}: the plan counts on {counted:,} tokens of context, {engine.name} holds {told:,}: "
+            f"say under launch in the system's file what it is to hold ({' or '.join(CONTEXT_SETTINGS)})"
+        )

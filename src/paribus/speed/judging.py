@@ -43,6 +43,7 @@ START_RULES: tuple[Rule, ...] = (
     rules.no_done,
     rules.no_finish_reason,
     rules.revised,
+    rules.unread_text,
     rules.busy,
     rules.throttled,
     rules.power_limited,

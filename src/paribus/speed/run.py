@@ -149,7 +149,7 @@ def _words(prompt: PromptLine) -> str:
 def tokenizer_of(system: System, catalog: Catalog) -> Tokenizer | None:
     """The model's own tokenizer: `tokenizer.json` in the folder of its fetched weights; None without a whole one."""
     try:
-        return load_tokenizer(weights_path(catalog.root, system.name.model, system.name.precision) / "tokenizer.json")
+        return load_tokenizer(weights_path(catalog.root, system) / "tokenizer.json")
     except (EnvironmentFault, UsageError):
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -85,6 +86,7 @@ class _Seen:
         self.ends_ns: list[int] = []
         self.without_usage: set[str] = set()
         self.without_done = self.without_finish = self.revised = 0
+        self.unread: Counter[str] = Counter()
 
     def add(self, trace: Trace) -> None:
         """Take in one trace of the load."""
@@ -93,6 +95,8 @@ class _Seen:
         if trace.ok:
             self.ends_ns.append(trace.ended_ns)
         self.revised += trace.counted and trace.revised
+        if trace.counted:
+            self.unread.update(trace.unread)
         if trace.counted and trace.ok:
             self.gaps.add(trace.at_ns)
             ended = trace.finish_reason in ("stop", "tool_calls")
@@ -185,6 +189,7 @@ def _facts(seen: _Seen, rows: Sequence[Row], gaps: Stall, around: Around) -> Fac
         without_done=seen.without_done,
         without_finish=seen.without_finish,
         revised=seen.revised,
+        unread=seen.unread,
     )
 
 

@@ -25,7 +25,6 @@ from paribus.engines.thinking import by_template
 from paribus.machine.cpu import usable_cores
 
 _LAUNCH: dict[str, Scalar] = {
-    "context_per_slot": 4096,
     "kv_unified": False,
     "poll": 50,
     "cache_prompt": False,
@@ -38,6 +37,9 @@ _LAUNCH: dict[str, Scalar] = {
 `threads` 0: all usable cores but one, which is the load generator's; both of two, of which that takes 2% of one.
 llama.cpp's threads wait for each other: where one has to share its core all of them slow down. `cache_prompt`: the
 engine's is on; here `prefix_caching` decides it, which only a measure sets, and a file may say no more than false."""
+
+_UNSAID = 4096
+"""The longest context of a model whose file may leave `context_per_slot` out."""
 
 _SAMPLING = {"temperature": "temp", "repetition_penalty": "repeat_penalty"}
 """Sampling settings that llama.cpp's flags call by another name than ours."""
@@ -158,7 +160,7 @@ def _wanted(launch: Launch) -> dict[str, Any]:
         "host": launch.host,
         "port": launch.port,
         "slots": launch.slots,
-        "context_per_slot": settings["context_per_slot"],
+        "context_per_slot": _context(launch),
         "threads": settings["threads"] or _threads(usable_cores()),
         "batch": settings["batch"],
         "ubatch": settings["ubatch"],
@@ -171,6 +173,18 @@ def _wanted(launch: Launch) -> dict[str, Any]:
         "sampling": {_SAMPLING.get(name, name): value for name, value in NEUTRAL.items()},
         "speculative": _speculative(launch),
     }
+
+
+def _context(launch: Launch) -> int:
+    """Tokens of each slot. Memory for all of them is taken at the start, so that nobody may leave a long one unsaid."""
+    system, given = launch.system, launch.settings.get("context_per_slot")
+    whole = system.model.context or _UNSAID
+    if given is None and whole > _UNSAID:
+        raise UsageError(
+            f"{system.name}: llamacpp needs the launch setting context_per_slot, since the cache of every slot is made "
+            f"at the start: without one the plan counts on the model's whole context of {whole:,} tokens"
+        )
+    return whole if given is None else int(given)
 
 
 def _threads(cores: int) -> int:
@@ -237,7 +251,7 @@ def _version(wheel: str | None, build: str) -> str:
 
 
 def _settings(given: Mapping[str, Scalar]) -> dict[str, Any]:
-    known = (*_LAUNCH, *_OPTIONS, *_PASSED_OVER)
+    known = ("context_per_slot", *_LAUNCH, *_OPTIONS, *_PASSED_OVER)
     refuse_unknown("llamacpp", given, known, "launch setting")
     return {name: given.get(name, default) for name, default in _LAUNCH.items()}
 

@@ -102,7 +102,7 @@ class Transformers(Adapter):
             "alias": system.name.model,
             "host": launch.host,
             "port": launch.port,
-            "context": min(system.model.context or 4096, 4096),
+            "context": system.context_of(given),
             "threads": max(1, usable_cores() - 1),
             **{theirs: given[ours] for ours, theirs in _LAUNCH.items() if given.get(ours)},
             **_marks(self.name, given),
@@ -141,6 +141,7 @@ class Transformers(Adapter):
         return {
             "engine_version": f"transformers {versions['transformers']}, torch {versions['torch']}, {props['server']}",
             "admitted": int(props["admitted"]),
+            "context_per_slot": int(props["context"]),
             "settings": settings,
             "sampling_defaults": props["sampling_defaults"],
             "attention_backend": props["attention"],

@@ -37,6 +37,7 @@ ANSWER_FLAGS = (
     "no_done",
     "no_finish_reason",
     "revised",
+    "unread_text",
     "synthetic",
     "counters_disagree",
     "sampler_mismatch",
