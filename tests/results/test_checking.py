@@ -326,7 +326,7 @@ def test_results_without_a_run_are_said_to_hold_none(clone: Clone) -> None:
     with pytest.raises(UsageError, match="results holds no finished run yet"):
         check(clone.root, [str(clone.root / "results")])
     run = clone.run("plain", "c1-long", scale="full")
-    with pytest.raises(UsageError, match="is not a run"):
+    with pytest.raises(UsageError, match="is a folder that holds no finished run"):
         check(clone.root, [str(clone.root)])
     assert check(clone.root, [str(run.folder.parents[2])]).findings
 
@@ -342,7 +342,7 @@ def test_only_the_folder_itself_is_looked_at(clone: Clone, monkeypatch: pytest.M
         return look(path)
 
     monkeypatch.setattr(Path, "iterdir", iterdir)
-    with pytest.raises(UsageError, match="is not a run"):
+    with pytest.raises(UsageError, match="is a folder that holds no finished run"):
         check(clone.root, [str(folder)])
     assert all(path.is_relative_to(folder) for path in seen)
     assert folder / "cpu" / "not-a-system" / "Neither" not in seen
