@@ -308,8 +308,17 @@ def test_checks_ride_along(scripted, tmp_path):
 def test_the_cap_may_go_by_another_name(scripted, prompts, tmp_path):
     endpoint = scripted.endpoint("f5-n8-i500")
     renamed = '{"max_tokens": null, "max_completion_tokens": 9}'
-    assert speed(endpoint, tmp_path / "out", prompts, "--extra-body", renamed, "--warmup", "0") == 0
+    more = ("--warmup", "0", "--max-tokens", "9")
+    assert speed(endpoint, tmp_path / "out", prompts, "--extra-body", renamed, *more) == 0
     assert scripted.log(endpoint.model)[0].request["max_completion_tokens"] == 9
+
+
+@pytest.mark.parametrize("extra", ['{"max_completion_tokens": 9}', '{"max_tokens": null, "n_predict": 5}'])
+def test_a_cap_that_the_report_would_not_know_is_refused(extra, scripted, prompts, tmp_path, capsys):
+    asked = ("--extra-body", extra, "--max-tokens", "9")
+    assert speed(scripted.endpoint("f5-n8"), tmp_path / "out", prompts, *asked) == 2
+    assert "another cap than is reported" in capsys.readouterr().err
+    assert scripted.log("f5-n8") == []
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

@@ -12,6 +12,8 @@ import orjson
 from paribus.conditions import UsageError
 
 MEASURED = ("messages", "prompt", "model", "stream")
+_CAPS = ("max_completion_tokens", "max_output_tokens", "max_new_tokens", "n_predict", "num_predict")
+"""What servers call the token cap, beside `max_tokens`."""
 """Fields that make up what is measured and written down: no extra field may take their place."""
 
 
@@ -34,8 +36,11 @@ def sampling_of(temperature: float | None, top_p: float | None) -> dict[str, flo
     return {name: value for name, value in given.items() if value is not None}
 
 
-def extra_of(text: str | None, sampling: Mapping[str, float]) -> dict[str, Any]:
-    """The fields of `--extra-body`: none that is measured, and none that an option of its own has set."""
+def extra_of(text: str | None, sampling: Mapping[str, float], cap: int) -> dict[str, Any]:
+    """The fields of `--extra-body`: none that is measured, and none that an option of its own has set.
+
+    The cap may go by another name, where `max_tokens` is null and the number is that of `--max-tokens`.
+    """
     if text is None:
         return {}
     try:
@@ -51,6 +56,12 @@ def extra_of(text: str | None, sampling: Mapping[str, float]) -> dict[str, Any]:
     twice = [name for name in sampling if name in value] + ["max_tokens"] * (value.get("max_tokens") is not None)
     if twice:
         raise UsageError(f"--extra-body can't set {twice[0]!r}: use {_option(twice[0])}")
+    for name in _CAPS:
+        if name in value and not ("max_tokens" in value and value[name] == cap):
+            raise UsageError(
+                f"--extra-body can't set {name!r} to another cap than is reported: give the same number as --max-tokens "
+                f'({cap}), and "max_tokens": null in its place'
+            )
     return value
 
 

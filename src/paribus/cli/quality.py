@@ -107,7 +107,7 @@ def _endpoint(options: dict[str, Any]) -> None:
             options["base_url"],
             options["model"],
             api_key=key_of(options["api_key_env"]),
-            extra_body=extra_of(options["extra_body"], sampling),
+            extra_body=extra_of(options["extra_body"], sampling, options["max_tokens"]),
         ),
         sampling=sampling,
         cap=options["max_tokens"],

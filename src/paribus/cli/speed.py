@@ -209,7 +209,7 @@ def asked_of(options: Options) -> Asked:
         model=_model(options.model),
         api="completions" if options.api == "completions" else "chat",
         api_key=key_of(options.api_key_env),
-        extra_body=extra_of(options.extra_body, sampling),
+        extra_body=extra_of(options.extra_body, sampling, options.max_tokens),
     )
     endpoint.address()
     prompts = read_prompts(options.prompts) if options.prompts else _shipped("measured", "--prompts")
