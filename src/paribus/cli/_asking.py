@@ -59,7 +59,7 @@ def extra_of(text: str | None, sampling: Mapping[str, float], cap: int) -> dict[
     for name in _CAPS:
         if name in value and not ("max_tokens" in value and value[name] == cap):
             raise UsageError(
-                f"--extra-body can't set {name!r} to another cap than is reported: give the same number as --max-tokens "
+                f"--extra-body can't set {name!r} to another cap than is reported: give the number of --max-tokens "
                 f'({cap}), and "max_tokens": null in its place'
             )
     return value
