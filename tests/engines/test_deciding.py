@@ -32,16 +32,19 @@ SYSTEMS = {
     "mlx": QWEN.format("mlx-4bit", "mlx"),
     "transformers": "llada-8b--bf16--transformers-4--diffusion-card",
 }
-"""One system of the catalog for each engine that it has."""
+"""One system of the catalog for each engine that it has; others are asked on one of llama.cpp's."""
+RUNS = CATALOG.systems.values()
 STARTED = sorted(name for name, adapter in engines().items() if adapter.ways != ("endpoint",))
 
 
 def system_on(name: str) -> System:
-    """A system of the catalog that runs on an engine; the builds for CPUs take one of their sibling's."""
+    """A system that runs on an engine: the catalog's; for a build for CPUs its sibling's, else llama.cpp's."""
     known = [s for s in CATALOG.systems.values() if s.name.engine == name]
     if not known:
-        other = system_on(name.removesuffix("-cpu"))
-        use = other.use.model_copy(update={"launch": {}, "overrides": []})
+        other = system_on(name.removesuffix("-cpu") if name.endswith("-cpu") else "llamacpp")
+        adapter = engine(name)
+        program = min(adapter.programs) if adapter.ways[0] == "binary" else None
+        use = other.use.model_copy(update={"launch": {}, "overrides": [], "how": adapter.ways[0], "program": program})
         model = other.model.model_copy(update={"engines": {name: use}})
         return System(model, replace(other.name, engine=name))
     return CATALOG.systems.get(SYSTEMS.get(name, ""), known[0])
@@ -84,7 +87,7 @@ VLLM = [
     ("kernel_config", '{"moe_backend": "marlin"}'),
     ("speculative_rejection_sample_method", "synthetic"),
 ]
-LOSSY = {
+KNOWN = {
     "vllm": VLLM,
     "vllm-cpu": [pair for pair in VLLM if pair[0] != "quantization"],
     "sglang": [
@@ -99,10 +102,13 @@ LOSSY = {
     "transformers-cpu": [("dtype", "float16"), ("cache_implementation", "quantized")],
     "transformers-4": [("dtype", "float16"), ("cache_implementation", "quantized")],
 }
+LOSSY = {name: KNOWN.get(name, [(each, "another") for each in sorted(engine(name).deciding)]) for name in STARTED}
+"""Settings that would change the answers, with values. A new engine is asked about those that it calls deciding."""
 
 
-def test_every_engine_that_paribus_starts_is_asked() -> None:
-    assert sorted(LOSSY) == STARTED
+def test_engines_whose_settings_decide_are_asked() -> None:
+    assert KNOWN.keys() <= LOSSY.keys()
+    assert all(LOSSY[name] for name in STARTED if engine(name).deciding)
 
 
 @pytest.mark.parametrize(("name", "setting", "value"), [(n, *pair) for n, pairs in LOSSY.items() for pair in pairs])
@@ -330,20 +336,21 @@ MACHINES = {
 """What a contributor's own machine may say to each engine."""
 
 
-@pytest.mark.parametrize("name", STARTED)
+@pytest.mark.parametrize("name", [n for n in STARTED if n in MACHINES or any(n == s.name.engine for s in RUNS)])
 def test_what_only_says_where_things_are_on_a_machine_reaches_the_engine_and_is_recorded_by_name(
     seen, monkeypatch, name: str
 ) -> None:
-    for variable in MACHINES[name]:
+    machine = MACHINES.get(name, engine(name).local)
+    for variable in machine:
         monkeypatch.setenv(variable, "/home/someone/10.0.0.7")
     for variable in set(HARMFUL) - {"PATH", "LD_PRELOAD", "PYTHONPATH", "CUDA_VISIBLE_DEVICES"}:
         monkeypatch.setenv(variable, "left over")
     system = system_on(name)
     adapter, launch = launch_of(system, system.launch_on())
     starting_module._spawn(adapter, launch, None, Path("/dev/null"), ())
-    assert {n for n in seen if n.startswith(adapter.reads)} - adapter.environment(launch).keys() == MACHINES[name]
-    assert starting_module.local_variables(adapter) == sorted(MACHINES[name]), "by name: a value may be private"
-    for variable in MACHINES[name]:
+    assert {n for n in seen if n.startswith(adapter.reads)} - adapter.environment(launch).keys() == machine
+    assert starting_module.local_variables(adapter) == sorted(machine), "by name: a value may be private"
+    for variable in machine:
         given = planned_launch(ROOT, system, way_of(system, adapter), {**system.launch_on(), variable: "x"})
         with pytest.raises(UsageError, match=f"{variable} is no variable that a file may set"):
             check_launch(adapter, given)
