@@ -74,7 +74,7 @@ def some(pattern: str) -> System:
 
 
 def test_every_model_of_the_debate_is_in_the_catalog() -> None:
-    assert set(CATALOG.models) == MODELS
+    assert set(CATALOG.models) >= MODELS
 
 
 @pytest.mark.parametrize("model", SPECULATION)
