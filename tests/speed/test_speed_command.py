@@ -14,6 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from paribus.cli import main
+from paribus.cli.speed import new_results
+from paribus.conditions import UsageError
 from paribus.speed.adhoc import is_local
 from paribus.speed.summary import SpeedSummary
 from paribus.wire import Endpoint
@@ -144,6 +146,23 @@ def test_nothing_is_overwritten(scripted, prompts, tmp_path, capsys):
     assert "nothing is overwritten" in capsys.readouterr().err
     assert (out / "summary.json").read_text() == "mine"
     assert scripted.log("f5-n8") == []
+
+
+@pytest.mark.parametrize("inside", ["", "sub", "sub/sub"])
+def test_a_file_is_no_folder(scripted, prompts, tmp_path, capsys, inside):
+    (tmp_path / "notes").write_text("mine")
+    assert speed(scripted.endpoint("f5-n8"), tmp_path / "notes" / inside, prompts) == 2
+    assert "notes is a file: give a folder" in capsys.readouterr().err.replace("\n", " ")
+    assert scripted.log("f5-n8") == []
+
+
+def test_two_runs_never_write_into_one_folder(tmp_path):
+    with new_results(tmp_path / "out"):
+        with pytest.raises(UsageError, match="another `paribus speed` writes into"), new_results(tmp_path / "out"):
+            pass
+        (tmp_path / "out" / "summary.json").touch()
+    with pytest.raises(UsageError, match="already holds summary"), new_results(tmp_path / "out"):
+        pass
 
 
 @pytest.mark.parametrize("module", ["numpy", "pyarrow", "bpe_openai"])

@@ -44,6 +44,14 @@ def test_answers_cut_off_at_the_windows_end_leave_room_for_themselves_and_no_mor
     assert apart(20_000, rows), "twice as much is no matter of what was cut"
 
 
+def test_one_answer_without_usage_hides_no_miscount_of_the_others():
+    untold = make_row(tokens=90.0, ok=True, tokens_method="standard")
+    assert not apart(10_000 + 90, [*[WHOLE] * 100, untold])
+    assert not apart(10_000 + 120, [*[WHOLE] * 100, untold])
+    assert apart(10_000 + 90 + 100 + 45 + 8 + 1, [*[WHOLE] * 100, untold])
+    assert apart(20_000, [*[WHOLE] * 100, untold])
+
+
 @pytest.mark.parametrize("rows", [[], [BROKEN], [make_row(ok=True, tokens_method="standard")]], ids=str)
 def test_without_usage_there_is_nothing_to_compare(rows):
     assert generated(rows, {"generated_tokens": 500.0}) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -276,6 +277,16 @@ def test_a_start_without_an_answer_fails_with_the_reason(scripted, catalog, tmp_
     scripted.register("broken", Script(status=500, content_type="application/json", framing="length"))
     with pytest.raises(CheckFailed, match="http_500"):
         measure(Session(scripted.endpoint("broken")), catalog, tmp_path / "start-1")
+
+
+def test_what_a_server_says_in_a_measured_start_does_not_give_the_key_away(scripted, catalog, tmp_path):
+    body = b'{"error": {"message": "quota of key abc-****ret-1 is used up"}}'
+    scripted.register("used-up", Script((Step(0, body),), 403, "application/json", framing="length"))
+    endpoint = replace(scripted.endpoint("used-up"), api_key="abc-very-secret-1")
+    with pytest.raises(CheckFailed, match="quota of key") as caught:
+        measure(Session(endpoint), catalog, tmp_path / "start-1")
+    assert "abc-" not in str(caught.value)
+    assert "ret-1" not in str(caught.value)
 
 
 def padded(scripted, said: int) -> str:

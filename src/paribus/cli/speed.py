@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from paribus.cli._asking import extra_of, key_of, sampling_of
 from paribus.cli._speed_progress import Progress
 from paribus.cli._speed_view import table
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
+from paribus.machine.locks import lock_alone
 from paribus.speed.adhoc import Asked, measure_endpoint
 from paribus.speed.summary import SpeedSummary
 from paribus.speed.tokenizer import load_tokenizer
@@ -132,9 +134,8 @@ class Options:
 def _endpoint(options: Options) -> int:
     """Measure an endpoint; returns the exit code."""
     asked = asked_of(options)
-    prepare_folder(options.out)
     notes = _notes(options, asked)
-    with Progress(asked.requests, asked.warm_up, quiet=options.as_json) as progress:
+    with new_results(options.out), Progress(asked.requests, asked.warm_up, quiet=options.as_json) as progress:
         for note in notes:
             progress.say(note)
         try:
@@ -186,19 +187,28 @@ def _notes(options: Options, asked: Asked) -> list[str]:
     return notes
 
 
-def prepare_folder(out: Path) -> None:
-    """Make the folder; refuse one that holds results."""
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file: give a folder")
-    held = [name for name in _WRITTEN if (out / name).exists()]
-    if held:
-        raise UsageError(f"{out} already holds {held[0]}: give another folder, nothing is overwritten")
+@contextmanager
+def new_results(out: Path) -> Iterator[None]:
+    """The folder, for this run's results alone; one that holds results or that another run writes into is refused."""
+    file = next((part for part in (out, *out.parents) if part.exists() and not part.is_dir()), None)
+    if file is not None:
+        raise UsageError(f"{file} is a file: give a folder")
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / ".writable").touch()
-        (out / ".writable").unlink()
+        (out / ".writable").unlink(missing_ok=True)
+        handle = os.open(out, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise EnvironmentFault(f"can't write into {out}: {error.strerror}") from error
+    try:
+        if not lock_alone(handle):
+            raise UsageError(f"another `paribus speed` writes into {out}: give another folder")
+        held = [name for name in _WRITTEN if (out / name).exists()]
+        if held:
+            raise UsageError(f"{out} already holds {held[0]}: give another folder, nothing is overwritten")
+        yield
+    finally:
+        os.close(handle)
 
 
 def asked_of(options: Options) -> Asked:

@@ -25,7 +25,7 @@ from paribus.engines.session import Session
 from paribus.engines.starting import Starting, local_variables, real_answer, start_server
 from paribus.engines.thinking import switch_seen
 from paribus.machine import observe_machine, scrub
-from paribus.wire import Endpoint
+from paribus.wire import Endpoint, shown_words
 
 ENDPOINT_WAIT_S = 120.0
 """The longest that somebody else's server may take for the first short answer."""
@@ -166,8 +166,7 @@ def _hosted(adapter: Engine, launch: Launch, log: Path) -> Session:
         real_answer(endpoint, ENDPOINT_WAIT_S)
         read = adapter.observe(Running(base, "", launch, endpoint.api_key))
     except NoAnswer as error:
-        # Providers repeat parts of a wrong key in what they say.
-        said = scrub(str(error).replace(endpoint.api_key or "\0", "<key>"))
+        said = scrub(shown_words(str(error), endpoint.api_key))
         raise EnvironmentFault(f"{system.request_model} at {_host(endpoint)} doesn't answer: {said}") from None
     seconds = time.monotonic() - began
     place = f"not disclosed, served at {_host(endpoint)}" if system.use.hosted.url else "not disclosed"

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from paribus.speed.rows import Row
 
 SLACK = 0.01
-BROKEN, A_BIT = 0.5, 8
-"""How far a count of a broken answer may be off: of its tokens, and more. It is counted from its text, and the engine
-may have written a little more than was read."""
+UNTOLD, A_BIT = 0.5, 8
+"""How far the count of an answer may be off that usage tells nothing of: of its tokens, and more. It is counted from
+its text, and where it was broken off, the engine may have written a little more than was read."""
 
 
 class Generated(NamedTuple):
@@ -30,15 +30,16 @@ def generated(rows: Sequence[Row], counters: Mapping[str, float]) -> Generated |
     """The engine's count of generated tokens beside ours; None where either isn't known.
 
     `rows`: all requests of the measured part, soak and broken ones too, for the engine counts them all. Within 1% of
-    what whole answers' usage says and a token for each; half of what the broken ones had brought beside that.
+    what usage says of whole answers and a token for each; beside that, half of what the others brought.
     """
     counted = counters.get("generated_tokens")
-    whole, broken = [row for row in rows if row.ok], [row for row in rows if not row.ok]
-    if not counted or not whole or any(row.tokens_method != "usage" for row in whole):
+    told = [row for row in rows if row.ok and row.tokens_method == "usage"]
+    if not counted or not told:
         return None
-    ours, rest = (sum(row.tokens + row.hidden_tokens for row in part) for part in (whole, broken))
-    slack = max(SLACK * ours, 1.0 * len(whole)) + BROKEN * rest + A_BIT * len(broken)
-    return Generated(counted, ours + rest, slack)
+    ours, everything = (sum(row.tokens + row.hidden_tokens for row in part) for part in (told, rows))
+    rest = everything - ours
+    slack = max(SLACK * ours, 1.0 * len(told)) + UNTOLD * rest + A_BIT * (len(rows) - len(told))
+    return Generated(counted, everything, slack)
 
 
 def cached_prompt_tokens(rows: Sequence[Row], counters: Mapping[str, float]) -> int | None:

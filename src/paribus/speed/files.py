@@ -42,14 +42,18 @@ def finish(
     tokenizer: Tokenizer | None = None,
     *,
     needs_answers: bool = True,
+    secret: str | None = None,
 ) -> tuple[list[Row], SpeedSummary]:
-    """Derive and write a start's files, the summary last. `CheckFailed` (after writing) when nothing was answered."""
+    """Derive and write a start's files, the summary last. `CheckFailed` (after writing) when nothing was answered.
+
+    `secret`: a key that the server may repeat, of which no part is told to anybody.
+    """
     write_outcomes(folder / "requests.parquet", spool)
     rows, summary = summarise(traces_of(spool, prompts, tokenizer), around)
     write_rows(folder / "requests-lite.parquet", rows)
     write_atomic(folder / "summary.json", (summary.model_dump_json(by_alias=True, indent=1) + "\n").encode())
     if needs_answers and not summary.requests.ok:
-        raise CheckFailed(nothing_answered(spool))
+        raise CheckFailed(nothing_answered(spool, secret))
     return rows, summary
 
 

@@ -70,7 +70,8 @@ def measure_speed_start(session: Session, planned: PlannedMeasure, catalog: Cata
         around = around_of(session, planned, scenario=scenario, scale=scale, catalog=catalog, measured=measured)
         around = with_machine(around, session.load())
         tokenizer = tokenizer_of(session.system, catalog) or session.token_counter()
-        rows, summary = finish(folder, spool, load.prompts, around, tokenizer)
+        secret = session.endpoint.api_key
+        rows, summary = finish(folder, spool, load.prompts, around, tokenizer, secret=secret)
     record = session.record
     record.observed |= observed(rows, summary, load, record.counters) | drafted(
         session.system.decoder.method, record.counters
