@@ -20,6 +20,12 @@ from paribus.machine import ProcessTree, watch_parent
 async def work():
     await asyncio.sleep(120)
 
+def failing():
+    try:
+        time.sleep(120)
+    finally:
+        raise RuntimeError("this event loop is already running")
+
 def stuck():
     while True:
         try:
@@ -38,6 +44,7 @@ BODIES = {
     "plain": "time.sleep(120)",
     "asyncio": "asyncio.run(work())",
     "uvloop": "uvloop.run(work())",
+    "a loop that fails when it is stopped": "failing()",
 }
 
 

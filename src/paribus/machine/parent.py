@@ -99,13 +99,16 @@ def arm_last_resort(code: int) -> None:
     threading.Thread(target=wait, name="last-resort", daemon=True).start()
 
 
-def _install(number: int) -> object:
+def _install(number: int, told: list[int]) -> object:
+    """Let a signal stop the job; its exit code is added to `told`. Returns the handler there was."""
+
     def stop(received: int, _frame: FrameType | None) -> None:
         # Cleaning up must not be interrupted; the last resort bounds it.
         for each in SIGNALS:
             signal.signal(each, signal.SIG_IGN)
         code = 130 if received == signal.SIGINT else 143
         arm_last_resort(code)
+        told.append(code)
         raise Stopped(code)
 
     return signal.signal(number, stop)
@@ -123,7 +126,8 @@ def watch_parent() -> Iterator[None]:
         print("paribus: the workflow that started this job is gone: stopping", file=sys.stderr, flush=True)
         raise Stopped(143)
     ended = threading.Event()
-    before = {number: _install(number) for number in SIGNALS}
+    told: list[int] = []
+    before = {number: _install(number, told) for number in SIGNALS}
 
     def watch(watched: _Workflow) -> None:
         while not ended.wait(_POLL_S):
@@ -136,6 +140,13 @@ def watch_parent() -> Iterator[None]:
         threading.Thread(target=watch, args=(workflow,), name="workflow-watch", daemon=True).start()
     try:
         yield
+    except Stopped:
+        raise
+    except BaseException as error:
+        # An event loop that is stopped while it starts raises errors of its own: the job was stopped all the same.
+        if told:
+            raise Stopped(told[0]) from error
+        raise
     finally:
         ended.set()
         for number, handler in before.items():
