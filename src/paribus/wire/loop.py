@@ -7,6 +7,7 @@ meets: a helper process writes its clock into a pipe every 25 ms, and the loop n
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import struct
@@ -21,6 +22,8 @@ from typing import Any, Self, TypeVar
 T = TypeVar("T")
 
 _PERIOD_S = 0.025
+_PATIENCE_S = 2.0
+"""A helper that hasn't started by then is waited for no longer: its figures are null."""
 _STAMP = struct.Struct("<q")
 # The helper ends by itself: writing into a pipe without a reader is a signal that kills it.
 _PINGER = """
@@ -80,6 +83,7 @@ class LagMeter:
     def __init__(self) -> None:
         self._lags = array("q")
         self._process: subprocess.Popen[bytes] | None = None
+        self._started = asyncio.Event()
         self._wall = time.monotonic()
         self._cpu = time.process_time()
 
@@ -89,6 +93,9 @@ class LagMeter:
         pipe = self._pipe()
         os.set_blocking(pipe, False)
         asyncio.get_running_loop().add_reader(pipe, self._readable, pipe)
+        # A process that starts takes a core from whatever the load does in its first milliseconds.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._started.wait(), _PATIENCE_S)
         self.mark()
         return self
 
@@ -121,6 +128,7 @@ class LagMeter:
 
     def _readable(self, pipe: int) -> None:
         now = time.monotonic_ns()
+        self._started.set()
         try:
             stamps = os.read(pipe, 8 * 512)
         except BlockingIOError:
