@@ -152,7 +152,7 @@ def test_nothing_is_overwritten(scripted, prompts, tmp_path, capsys):
 def test_a_file_is_no_folder(scripted, prompts, tmp_path, capsys, inside):
     (tmp_path / "notes").write_text("mine")
     assert speed(scripted.endpoint("f5-n8"), tmp_path / "notes" / inside, prompts) == 2
-    assert "notes is a file: give a folder" in capsys.readouterr().err.replace("\n", " ")
+    assert "notes is a file: name a folder" in capsys.readouterr().err.replace("\n", " ")
     assert scripted.log("f5-n8") == []
 
 

@@ -18,6 +18,7 @@ from paribus.cli._asking import extra_of, key_of, sampling_of
 from paribus.cli._speed_progress import Progress
 from paribus.cli._speed_view import table
 from paribus.conditions import CheckFailed, EnvironmentFault, UsageError
+from paribus.machine.files import refuse_file
 from paribus.machine.locks import lock_alone
 from paribus.speed.adhoc import Asked, measure_endpoint
 from paribus.speed.summary import SpeedSummary
@@ -190,9 +191,7 @@ def _notes(options: Options, asked: Asked) -> list[str]:
 @contextmanager
 def new_results(out: Path) -> Iterator[None]:
     """The folder, for this run's results alone; one that holds results or that another run writes into is refused."""
-    file = next((part for part in (out, *out.parents) if part.exists() and not part.is_dir()), None)
-    if file is not None:
-        raise UsageError(f"{file} is a file: give a folder")
+    refuse_file(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / ".writable").touch()
